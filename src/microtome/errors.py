@@ -1,0 +1,50 @@
+"""Every error that Microtome raises on purpose, in one tree.
+
+    MicrotomeError
+    ├── ParameterError        an argument or option is out of its range
+    ├── SchemaError           what was declared about the table is wrong or incomplete
+    ├── TableError            the private table cannot be read, or breaks its schema
+    ├── BudgetError           the privacy budget does not allow what was asked
+    │   └── CalibrationError  no amount of noise gives the wanted promise
+    ├── ReleaseError          a release file is damaged, foreign or of another version
+    ├── ModelError            a generator, model file or condition that cannot be used
+    └── OutputError           the result cannot be written
+
+A message says what was wrong, where (file, column, value) and what to do about it.
+"""
+
+
+class MicrotomeError(Exception):
+    """Base of all errors raised on purpose; the command line prints it and exits with 1."""
+
+
+class ParameterError(MicrotomeError, ValueError):
+    """An argument or option is out of its range."""
+
+
+class SchemaError(MicrotomeError):
+    """What was declared about the table is wrong or incomplete."""
+
+
+class TableError(MicrotomeError):
+    """The private table cannot be read, or breaks its schema."""
+
+
+class BudgetError(MicrotomeError):
+    """The privacy budget does not allow what was asked."""
+
+
+class CalibrationError(BudgetError):
+    """No amount of noise gives the wanted promise."""
+
+
+class ReleaseError(MicrotomeError):
+    """A release file is damaged, foreign or of another version."""
+
+
+class ModelError(MicrotomeError):
+    """A generator, model file or condition that cannot be used."""
+
+
+class OutputError(MicrotomeError):
+    """The result cannot be written."""
