@@ -1,0 +1,173 @@
+"""The kernel f-divergence with everything on the released side computed once: the default estimator.
+
+The released measure of a slice is Q = Σ_l w_l N(z_l, v_l I) (`landmarks`), the synthetic one
+P = 1/b Σ_j N(x_j θ_s, σ²I). With a ratio that is constant on each cell, kernel mean matching asks for
+
+    min_r ‖ ∫K(x,·) dP − Σ_l w_l r_l ∫K(z,·) dN(z_l, v_l I) ‖² + λ Σ_l w_l r_l²
+
+whose normal equations, with W = diag(w), G the Gram matrix of the cells and g_l = ∫∫K dP dN(z_l, v_l I), are
+
+    (G W + λI) r = g,    or    (W^½ G W^½ + λI) W^½ r = W^½ g,
+
+both integrals in closed form (`gaussian_kernel`). With one row per cell (w = 1/n, v = 0) this is
+r = (n/b)(K_s + τI)⁻¹ E[K_{s,ω}] 1 with τ = λn: Eq. (7) as printed, the drawn noise replaced by its mean.
+The loss is 1/m Σ_s Σ_l w_l f((r_l)_+), r averaged over the bandwidths first.
+
+The solution operator of each slice and bandwidth comes from one Cholesky factorisation at the start, so a
+call costs an exponential per slice, bandwidth, landmark and synthetic row, and one batched product: nothing
+depends on n. It keeps m·L²·B numbers (m slices, L landmarks, B bandwidths).
+
+**Agreement with the reference.** With a landmark per row and no noise the two are the same formula and agree
+to 1e-8 in double precision. With fewer landmarks the difference shrinks as they grow; the tests hold
+it to 2 % of the divergence at 64 landmarks for k = 1 and 5 % at 128 for k = 2.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from microtome.divergences.directions import check_directions, choose_slices, project
+from microtome.divergences.gaussian_kernel import (
+    KernelSettings,
+    blob_kernel,
+    check_noise_scale,
+    squared_distances,
+)
+from microtome.divergences.landmarks import Landmarks, summarise
+
+DEFAULT_SETTINGS = KernelSettings()
+
+
+class KernelFDivergence:
+    """Smoothed-sliced f-divergence of synthetic rows from a release, at a cost that does not grow with n.
+
+    Args:
+        landmarks: the summary of the released slices.
+        directions: the released directions θ_s.
+        noise_scale: σ, the standard deviation of the release's noise on each coordinate of a slice.
+        settings: f, bandwidths and ridge.
+        dtype: precision of a call; the factorisations are done in double precision in any case.
+    """
+
+    def __init__(
+        self,
+        landmarks: Landmarks,
+        directions: Float[Tensor, "m d k"],
+        *,
+        noise_scale: float,
+        settings: KernelSettings = DEFAULT_SETTINGS,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        check_noise_scale(noise_scale)
+        check_directions(directions, num_slices=len(landmarks.points), slice_dim=landmarks.slice_dim)
+        bandwidths = (
+            torch.tensor(settings.bandwidth_multipliers, dtype=torch.float64)
+            * (landmarks.median_distances()[:, None])
+        )
+        widths = bandwidths.square()[:, :, None] + (landmarks.spreads + noise_scale**2)[:, None, :]
+        amplitudes = (bandwidths.square()[:, :, None] / widths) ** (landmarks.slice_dim / 2)
+        self.settings, self.noise_scale, self.num_rows = settings, noise_scale, landmarks.num_rows
+        self.directions = directions.to(dtype)
+        self._points = landmarks.points.to(dtype)
+        self._weights = landmarks.weights.to(dtype)
+        self._precisions = (-0.5 / widths).to(dtype)
+        self._operators = _solution_operators(landmarks, bandwidths, amplitudes, settings.ridge).to(dtype)
+
+    @classmethod
+    def from_slices(
+        cls,
+        slices: Float[Tensor, "n m k"] | Iterable[Float[Tensor, "c m k"]],
+        directions: Float[Tensor, "m d k"],
+        *,
+        noise_scale: float,
+        generator: torch.Generator,
+        settings: KernelSettings = DEFAULT_SETTINGS,
+        num_landmarks: int = 64,
+        dtype: torch.dtype = torch.float32,
+    ) -> "KernelFDivergence":
+        """Reads all released rows once, in chunks if they come in chunks, and precomputes."""
+        landmarks = summarise(slices, num_landmarks, generator=generator)
+        return cls(landmarks, directions, noise_scale=noise_scale, settings=settings, dtype=dtype)
+
+    def __call__(
+        self,
+        encoded: Float[Tensor, "b d"],
+        *,
+        generator: torch.Generator | None = None,
+        num_slices: int | None = None,
+    ) -> Float[Tensor, ""]:
+        """Returns the divergence of a batch of synthetic rows; see `Divergence`."""
+        chosen = choose_slices(len(self.directions), num_slices, generator)
+        directions = self.directions if chosen is None else self.directions[chosen]
+        return self.on_slices(project(encoded, directions), chosen)
+
+    def on_slices(
+        self, projected: Float[Tensor, "s b k"], chosen: Int[Tensor, " s"] | None = None
+    ) -> Float[Tensor, ""]:
+        """The same for rows that are already projected, noiseless, onto the chosen slices (all if None)."""
+        ratio = self.density_ratio(projected, chosen).clamp_min(0.0)
+        weights = self._weights if chosen is None else self._weights[chosen]
+        return (weights * self.settings.f(ratio)).sum(dim=-1).mean()
+
+    def density_ratio(
+        self, projected: Float[Tensor, "s b k"], chosen: Int[Tensor, " s"] | None = None
+    ) -> Float[Tensor, "s l"]:
+        """Estimates dP/dQ at the landmarks, before clipping, averaged over the bandwidths."""
+        parts = (self._points, self._precisions, self._operators)
+        points, precisions, operators = parts if chosen is None else (part[chosen] for part in parts)
+        means = _KernelMeans.apply(projected, points, precisions)  # type: ignore[no-untyped-call]
+        return torch.bmm(operators, means.flatten(1).unsqueeze(-1)).squeeze(-1)
+
+
+class _KernelMeans(torch.autograd.Function):
+    """1/b Σ_j exp(c_{βl}‖z_l − x_j‖²) for every bandwidth β and landmark l, differentiable in x only.
+
+    Written out because autograd would pass over the s·B·L·b numbers four times more; here the gradient
+    is one batched product with the kernel matrix that the forward pass leaves behind.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Float[Tensor, "s b k"],
+        points: Float[Tensor, "s l k"],
+        precisions: Float[Tensor, "s B l"],
+    ) -> Float[Tensor, "s B l"]:
+        squared = squared_distances(points, x)
+        kernel = (squared.unsqueeze(1) * precisions.unsqueeze(-1)).exp_()
+        ctx.save_for_backward(x, points, precisions, kernel)
+        return kernel.mean(dim=-1)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, upstream: Float[Tensor, "s B l"]) -> tuple[Float[Tensor, "s b k"], None, None]:
+        x, points, precisions, kernel = ctx.saved_tensors
+        factors = (upstream * precisions * (2.0 / x.shape[1])).flatten(1).unsqueeze(-1)
+        ends = torch.cat([torch.ones_like(points[..., :1]), points], dim=-1).repeat(1, precisions.shape[1], 1)
+        pulled = torch.bmm(kernel.flatten(1, 2).transpose(1, 2), factors * ends)
+        return x * pulled[..., :1] - pulled[..., 1:], None, None
+
+
+def _solution_operators(
+    landmarks: Landmarks,
+    bandwidths: Float[Tensor, "m B"],
+    amplitudes: Float[Tensor, "m B l"],
+    ridge: float,
+) -> Float[Tensor, "m l Bl"]:
+    """(G W + λI)⁻¹ of every bandwidth, side by side, taking kernel sums to the averaged ratio."""
+    squared = squared_distances(landmarks.points, landmarks.points).clamp_min(0.0)
+    spreads = landmarks.spreads[:, :, None] + landmarks.spreads[:, None, :]
+    roots = landmarks.weights.sqrt()
+    # An empty cell has no ratio; weight 0 keeps whatever stands there out of the loss.
+    inverse_roots = torch.where(roots > 0, 1.0 / roots.clamp_min(1e-300), 0.0)
+    identity = ridge * torch.eye(roots.shape[1], dtype=torch.float64)
+    operators = []
+    for bandwidth, amplitude in zip(bandwidths.T, amplitudes.unbind(1), strict=True):
+        gram = blob_kernel(squared, bandwidth, spreads, landmarks.slice_dim)
+        factor = torch.linalg.cholesky(roots[:, :, None] * gram * roots[:, None, :] + identity)
+        inverse = torch.cholesky_inverse(factor)
+        operators.append(inverse_roots[:, :, None] * inverse * (roots * amplitude)[:, None, :])
+    return torch.cat(operators, dim=-1) / len(operators)

@@ -1,0 +1,249 @@
+"""Matching first and second moments under the noise they were released with.
+
+Rows are made of blocks, one per column of the table, each a distribution over that column's levels; given the
+latent the columns are independent. For a batch P of b such rows the model's moments need no sampling: the
+margins are 1/b Σ_j P_j and the two-way table of two columns is the cross block of PᵀP/b. (Blocks on the
+diagonal are left out: given the latent a column is one-hot, and its own second moment is its margin.)
+
+With released margins μ and second moments T, both noisy, the target of the cross blocks is the residual
+R = T − μμᵀ, what two columns share beyond their margins. It is compared with the second moment *about μ*,
+
+    C = 1/b Σ_j (P_j − μ)(P_j − μ)ᵀ,
+
+which a small shift of the margins changes only in second order: the noise of many pair entries then cannot
+pull a wide column's margin away from what the profile already knows. (`centred=False` compares PᵀP/b with
+R + μμᵀ instead.) R is denoised block by block by its singular values at the known noise level
+(`singular_values`), after the removal of its row and column means, which are pure noise where blocks sum to
+one (`simplex`).
+
+    loss = mean_weight · mean_a (P̄_a − μ_a)²/V_a  +  pair_weight · mean_{a,b} ω_ab (C_ab − R_ab)²/V_ab
+    V_a  = μ_a/n + s_a² + 1/n²,    V_ab = μ_a μ_b/n + s_ab² + 1/n²
+
+with s the standard deviations of the release's noise, n its rows, ω the weight of the pair of columns, and
+1/n² (one record) against division by zero. Both are means over entries, the second one over the entries of
+all cross blocks, of squared errors in units of their standard error: 1 is what pure noise leaves, whatever
+the number and width of columns.
+
+**Batch bias.** E[(C − R)²] over batches is the wanted square plus Var C, of order 1/b, whose gradient favours
+rows that vary little. `half_batches` multiplies the residuals of two independent halves of the batch: its
+expectation is exactly the wanted square, at the same cost, but a value may be negative. With b near a
+thousand and records noise the bias is far below the noise, so it is off by default.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from microtome.divergences.directions import Block, check_blocks
+from microtome.divergences.singular_values import Denoising, denoise
+from microtome.errors import ParameterError
+
+Array = Tensor | np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentSettings:
+    """What moment matching is free to choose; see the module's text.
+
+    Attributes:
+        denoising: the singular-value rule for cross-column residual blocks.
+        simplex: blocks of a row sum to one, so residual blocks have zero row and column sums.
+        centred: compare second moments about the released margins.
+        half_batches: unbiased products of the residuals of two halves of a batch.
+        mean_weight: weight of the first moments.
+        pair_weight: weight of the second moments.
+    """
+
+    denoising: Denoising = Denoising.OPTIMAL
+    simplex: bool = True
+    centred: bool = True
+    half_batches: bool = False
+    mean_weight: float = 1.0
+    pair_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("mean_weight", "pair_weight"):
+            if not 0.0 <= getattr(self, name) < float("inf"):
+                raise ParameterError(f"{name}={getattr(self, name)} must be finite and not negative")
+        if self.mean_weight == self.pair_weight == 0.0:
+            raise ParameterError("mean_weight=0 and pair_weight=0 leave nothing to match")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleasedMoments:
+    """Noisy first and second moments of rows of per-column one-hot vectors, and how noisy they are.
+
+    Attributes:
+        blocks: the columns' (start, stop), tiling 0…d.
+        mean: μ, the mean row, of length d.
+        second: T, the mean outer product, d×d; only cross blocks are looked at.
+        mean_noise: standard deviation of the noise of `mean`, a number or one per entry.
+        second_noise: standard deviation of the noise of `second`: a number, one per pair of blocks (C×C), or
+            one per entry (d×d). Denoising uses each block's root mean square.
+        num_rows: n, the rows averaged over.
+    """
+
+    blocks: Sequence[Block]
+    mean: Array
+    second: Array
+    mean_noise: float | Array
+    second_noise: float | Array
+    num_rows: int
+
+    def __post_init__(self) -> None:
+        d = check_blocks(self.blocks)
+        if self.num_rows < 1:
+            raise ParameterError(f"num_rows={self.num_rows} must be at least 1")
+        columns = len(self.blocks)
+        _check_array("mean", self.mean, [(d,)])
+        _check_array("second", self.second, [(d, d)])
+        _check_array("mean_noise", self.mean_noise, [(), (d,)], least=0.0)
+        _check_array("second_noise", self.second_noise, [(), (columns, columns), (d, d)], least=0.0)
+
+    def mean_noise_levels(self) -> Float[Tensor, " d"]:
+        """Standard deviation of each entry of `mean`."""
+        return _double(self.mean_noise).expand(len(self.mean))
+
+    def second_noise_levels(self) -> Float[Tensor, "d d"]:
+        """Standard deviation of each entry of `second`."""
+        noise, d = _double(self.second_noise), len(self.mean)
+        if noise.ndim == 2 and noise.shape != (d, d):
+            return spread_over_blocks(noise, self.blocks)
+        return noise.expand(d, d)
+
+
+DEFAULT_SETTINGS = MomentSettings()
+
+
+class MomentMatching:
+    """Squared errors of a batch's margins and two-way tables, in units of their known noise.
+
+    Args:
+        moments: what was released.
+        settings: denoising and estimator.
+        pair_weights: ω, a weight for every pair of columns (symmetric, C×C); ones if None.
+        encoding_scale: rows come as this times the one-hot probabilities (the unit-ball encoding), one number
+            or one per coordinate.
+        dtype: precision of a call.
+    """
+
+    def __init__(
+        self,
+        moments: ReleasedMoments,
+        *,
+        settings: MomentSettings = DEFAULT_SETTINGS,
+        pair_weights: Float[Tensor, "C C"] | None = None,
+        encoding_scale: float | Float[Tensor, " d"] = 1.0,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self.settings, self.blocks = settings, tuple(moments.blocks)
+        d = len(moments.mean)
+        _check_array("encoding_scale", encoding_scale, [(), (d,)], least=0.0, strictly=True)
+        mean, n = _double(moments.mean), moments.num_rows
+        noise = moments.second_noise_levels()
+        residual = residual_blocks(moments, settings)
+        margins = mean.clamp_min(0.0)
+        variance = torch.outer(margins, margins) / n + noise.square() + 1.0 / n**2
+        weights = _pair_weights(pair_weights, self.blocks) / variance
+        cross = spread_over_blocks(~torch.eye(len(self.blocks), dtype=torch.bool), self.blocks)
+        mean_variance = margins / n + moments.mean_noise_levels().square() + 1.0 / n**2
+        self._scale = _double(encoding_scale).to(dtype)
+        self._mean = mean.to(dtype)
+        self._centre = self._mean if settings.centred else torch.zeros_like(self._mean)
+        target = residual if settings.centred else residual + torch.outer(mean, mean)
+        self._target = torch.where(cross, target, 0.0).to(dtype)
+        self._pair_precision = (torch.where(cross, weights, 0.0) / max(int(cross.sum()), 1)).to(dtype)
+        self._mean_precision = (1.0 / (mean_variance * d)).to(dtype)
+
+    def __call__(
+        self,
+        encoded: Float[Tensor, "b d"],
+        *,
+        generator: torch.Generator | None = None,
+        num_slices: int | None = None,
+    ) -> Float[Tensor, ""]:
+        """Returns the loss of a batch of rows; draws nothing and has no slices, so ignores both options."""
+        del generator, num_slices
+        mean_loss, pair_loss = self.parts(encoded)
+        return self.settings.mean_weight * mean_loss + self.settings.pair_weight * pair_loss
+
+    def parts(self, encoded: Float[Tensor, "b d"]) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Returns the loss of the first and of the second moments, before weighting."""
+        if encoded.ndim != 2 or encoded.shape[1] != len(self._mean):
+            raise ParameterError(f"encoded has shape {tuple(encoded.shape)}, expected (rows, {len(self._mean)})")
+        if len(encoded) < (2 if self.settings.half_batches else 1):
+            raise ParameterError(f"encoded has {len(encoded)} rows, too few to take moments of")
+        rows = encoded / self._scale
+        halves = rows.tensor_split(2) if self.settings.half_batches else (rows, rows)
+        first = [half.mean(dim=0) - self._mean for half in halves[: 1 + self.settings.half_batches]]
+        second = [self._pair_error(half) for half in halves[: 1 + self.settings.half_batches]]
+        return (
+            (self._mean_precision * first[0] * first[-1]).sum(),
+            (self._pair_precision * second[0] * second[-1]).sum(),
+        )
+
+    def _pair_error(self, rows: Float[Tensor, "b d"]) -> Float[Tensor, "d d"]:
+        centred = rows - self._centre
+        return torch.addmm(self._target, centred.T, centred, beta=-1.0, alpha=1.0 / len(rows))
+
+
+def residual_blocks(moments: ReleasedMoments, settings: MomentSettings) -> Float[Tensor, "d d"]:
+    """R: what pairs of columns share beyond their margins, denoised; zero in the diagonal blocks."""
+    mean, second = _double(moments.mean), _double(moments.second)
+    noise = moments.second_noise_levels()
+    result = torch.zeros_like(second)
+    for (a, b), (c, e) in combinations(moments.blocks, 2):
+        block = second[a:b, c:e] - torch.outer(mean[a:b], mean[c:e])
+        freedom = (b - a, e - c)
+        if settings.simplex:
+            block = block - block.mean(dim=0, keepdim=True)
+            block = block - block.mean(dim=1, keepdim=True)
+            freedom = (b - a - 1, e - c - 1)
+        level = float(noise[a:b, c:e].square().mean().sqrt())
+        block = denoise(block, level, settings.denoising, freedom=freedom)
+        result[a:b, c:e], result[c:e, a:b] = block, block.T
+    return result
+
+
+def spread_over_blocks(values: Shaped[Tensor, "C C"], blocks: Sequence[Block]) -> Shaped[Tensor, "d d"]:
+    """One number per pair of columns, repeated over the entries of their block."""
+    widths = torch.tensor([stop - start for start, stop in blocks])
+    return values.repeat_interleave(widths, dim=0).repeat_interleave(widths, dim=1)
+
+
+def _pair_weights(weights: Tensor | None, blocks: tuple[Block, ...]) -> Tensor:
+    if weights is None:
+        return torch.ones((), dtype=torch.float64)
+    _check_array("pair_weights", weights, [(len(blocks), len(blocks))], least=0.0)
+    if not torch.equal(weights, weights.T):
+        raise ParameterError("pair_weights must be symmetric: entry (i, j) weighs the same pair as (j, i)")
+    return spread_over_blocks(_double(weights), blocks)
+
+
+def _double(value: float | Array) -> Tensor:
+    return torch.as_tensor(value, dtype=torch.float64)
+
+
+def _check_array(
+    name: str,
+    value: float | Array,
+    shapes: list[tuple[int, ...]],
+    *,
+    least: float = float("-inf"),
+    strictly: bool = False,
+) -> None:
+    tensor = _double(value)
+    if tuple(tensor.shape) not in shapes:
+        raise ParameterError(f"{name} has shape {tuple(tensor.shape)}, expected {' or '.join(map(str, shapes))}")
+    if not bool(torch.isfinite(tensor).all()):
+        raise ParameterError(f"{name} has a value that is not finite")
+    low = float(tensor.min())
+    if low < least or (strictly and low <= least):
+        raise ParameterError(
+            f"{name} has the value {low}, which must be {'above' if strictly else 'at least'} {least}"
+        )
