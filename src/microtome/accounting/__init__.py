@@ -1,0 +1,59 @@
+"""Privacy accounting: what a release costs, how much noise a promise needs, and the book of what was spent.
+
+Numbers only: this package sees no data. It reads like ``docs/privacy.md``:
+
+    neighbours.py         which two tables are hard to tell apart            section 1
+    directions.py         what slices let through of a row                   section 2
+    projection_law.py     … and how that is integrated
+    gaussian.py           δ_G and its inverses                               section 3
+    divergence.py         pairs of outputs, sliced and subsampled            sections 3 and 5
+    profile.py            the exact δ(ε) of a composition                    section 4
+    loss_distribution.py  … where no closed form is left
+    renyi.py              Rényi, Theorem 1, Proposition 2                    section 3
+    accountant.py         δ of ε, and ε of δ
+    calibration.py        the noise that a promise needs
+    comparison.py         the accountants side by side
+    ledger.py             what was spent, what is left                       sections 4 and 6
+"""
+
+from microtome.accounting.accountant import Accountant, delta, epsilon
+from microtome.accounting.calibration import calibrate_noise
+from microtome.accounting.comparison import epsilon_by_accountant, noise_by_accountant
+from microtome.accounting.directions import DirectionKind, Directions
+from microtome.accounting.events import (
+    Event,
+    FailureEvent,
+    GaussianEvent,
+    SliceEvent,
+    SubsampledEvent,
+    event_from_dict,
+)
+from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
+from microtome.accounting.ledger import Ledger, Remaining
+from microtome.accounting.ledger_file import Budget, Entry
+from microtome.accounting.neighbours import Neighbours
+
+__all__ = [
+    "Accountant",
+    "Budget",
+    "DirectionKind",
+    "Directions",
+    "Entry",
+    "Event",
+    "FailureEvent",
+    "GaussianEvent",
+    "Ledger",
+    "Neighbours",
+    "Remaining",
+    "SliceEvent",
+    "SubsampledEvent",
+    "calibrate_noise",
+    "delta",
+    "epsilon",
+    "epsilon_by_accountant",
+    "event_from_dict",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_mu",
+    "noise_by_accountant",
+]

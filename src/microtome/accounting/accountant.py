@@ -1,0 +1,62 @@
+"""δ of ε and ε of δ for a list of events, by the accountant of choice.
+
+    exact      the privacy profile itself (``docs/privacy.md``, sections 3 to 5); the default
+    renyi      exact Rényi divergences, converted
+    theorem1   the paper's Theorem 1 as printed, to reproduce it
+    prop2      the paper's Proposition 2, for directions that somebody chose
+
+All are valid. For the same noise exact ≤ renyi ≤ theorem1 in ε.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from microtome.accounting.events import Event
+from microtome.accounting.inversion import smallest_epsilon
+from microtome.accounting.profile import exact_profile
+from microtome.accounting.ranges import require_nonnegative, require_probability
+from microtome.accounting.renyi import prop2_epsilon, renyi_epsilon, theorem1_epsilon
+from microtome.errors import ParameterError
+
+
+class Accountant(StrEnum):
+    """How ε is computed from what was done."""
+
+    EXACT = "exact"
+    RENYI = "renyi"
+    THEOREM1 = "theorem1"
+    PROP2 = "prop2"
+
+
+def delta(events: Sequence[Event], epsilon: float) -> float:
+    """δ(ε) of all ``events`` together, exact or from above.
+
+    Args:
+        events: what was done to the data.
+        epsilon: ε ≥ 0.
+    """
+    require_nonnegative("epsilon", epsilon)
+    return exact_profile(events)(epsilon)
+
+
+def epsilon(events: Sequence[Event], delta: float, accountant: Accountant = Accountant.EXACT) -> float:
+    """ε of all ``events`` together at ``delta``: never below the true value, ``inf`` if there is none.
+
+    Args:
+        events: what was done to the data.
+        delta: δ, strictly between 0 and 1.
+        accountant: how to compute it. Theorem 1 and Proposition 2 refuse directions they do not cover.
+    """
+    require_probability("delta", delta)
+    try:
+        accountant = Accountant(accountant)
+    except ValueError:
+        names = ", ".join(known.value for known in Accountant)
+        raise ParameterError(f"accountant must be one of {names}, got {accountant!r}") from None
+    if accountant is Accountant.RENYI:
+        return renyi_epsilon(events, delta)
+    if accountant is Accountant.THEOREM1:
+        return theorem1_epsilon(events, delta)
+    if accountant is Accountant.PROP2:
+        return prop2_epsilon(events, delta)
+    return smallest_epsilon(exact_profile(events), delta)

@@ -1,0 +1,88 @@
+"""The directions a row is sliced along, as the accountants see them: how much of the row they let through.
+
+For neighbouring rows a distance Δ apart the loss depends on the directions U only through the energy
+W = ‖(x − x')U‖² (``docs/privacy.md``, section 2):
+
+    gaussian     U_ij ~ N(0, 1/d)                          W = Δ² χ²(m')/d
+    orthogonal   m' = q·d: q Haar-orthogonal blocks        W = Δ² q
+    orthogonal   m' = q·d + r: the last block cut to r     W = Δ² (q + Beta(r/2, (d−r)/2))
+    fixed        any U, orthonormal columns per slice      W ≤ Δ² m
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from microtome.accounting.ranges import require_count
+from microtome.errors import ParameterError
+
+
+class DirectionKind(StrEnum):
+    """How the directions are drawn."""
+
+    ORTHOGONAL = "orthogonal"
+    GAUSSIAN = "gaussian"
+    FIXED = "fixed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Directions:
+    """m slices of k directions each in d dimensions.
+
+    Attributes:
+        kind: how they are drawn.
+        dim: d, the width of an encoded row.
+        num_slices: m.
+        slice_dim: k.
+    """
+
+    kind: DirectionKind
+    dim: int
+    num_slices: int
+    slice_dim: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", _direction_kind(self.kind))
+        require_count("dim", self.dim)
+        require_count("num_slices", self.num_slices)
+        require_count("slice_dim", self.slice_dim)
+        if self.kind is DirectionKind.FIXED and self.slice_dim > self.dim:
+            raise ParameterError(f"slice_dim must be at most dim={self.dim} for fixed directions, got {self.slice_dim}")
+
+    @property
+    def count(self) -> int:
+        """M' = m·k, the number of directions."""
+        return self.num_slices * self.slice_dim
+
+    @property
+    def full_blocks(self) -> int:
+        """q, the number of full orthogonal blocks."""
+        return self.count // self.dim
+
+    @property
+    def cut_columns(self) -> int:
+        """r, the number of columns of the cut last block; 0 if there is none."""
+        return self.count % self.dim
+
+    @property
+    def constant_energy(self) -> float | None:
+        """W/Δ² where it is the same for every draw (for fixed directions its largest value), else None."""
+        if self.kind is DirectionKind.FIXED:
+            return float(self.num_slices)
+        if self.kind is DirectionKind.ORTHOGONAL and self.cut_columns == 0:
+            return float(self.full_blocks)
+        return None
+
+    @property
+    def orthonormal_slices(self) -> bool:
+        """Whether the columns of every slice are orthonormal, as Proposition 2 of the paper asks."""
+        if self.kind is DirectionKind.ORTHOGONAL:
+            return self.dim % self.slice_dim == 0
+        return self.kind is DirectionKind.FIXED
+
+
+def _direction_kind(value: str) -> DirectionKind:
+    try:
+        return DirectionKind(value)
+    except ValueError:
+        names = ", ".join(kind.value for kind in DirectionKind)
+        raise ParameterError(f"kind of directions must be one of {names}, got {value!r}") from None

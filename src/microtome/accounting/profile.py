@@ -1,0 +1,138 @@
+"""The exact privacy profile δ(ε) of everything that was done to a table.
+
+Gaussian mechanisms, and slices whose energy W is the same for every draw of U, add in μ² (``docs/privacy.md``,
+section 4). What is left decides how the rest is integrated:
+
+    nothing              δ_G(ε; μ₀)
+    one random W         E_W[δ_G(ε; √(μ₀² + W/σ²))]
+    one subsampled part  E_l[H(ε − l)], l ~ N(μ₀²/2, μ₀²) the privacy loss of the Gaussians and H the
+                         divergence of the part; the larger of both orders
+    anything more        convolution of discretised losses, from above
+
+Probabilities of failure add to δ.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from microtome.accounting.divergence import (
+    Pair,
+    gaussian_pair,
+    slice_hockey_stick,
+    slice_pair,
+    subsampled_pair,
+)
+from microtome.accounting.events import Event, FailureEvent, GaussianEvent, SliceEvent, SubsampledEvent
+from microtome.accounting.gaussian import FloatArray, gaussian_delta
+from microtome.accounting.inversion import Profile
+from microtome.accounting.loss_distribution import LossDistribution
+from microtome.accounting.projection_law import panel_nodes
+from microtome.errors import ParameterError
+
+_LOWEST_DEVIATE, _HIGHEST_DEVIATE = -8.5, 10.0
+_PANEL_WIDTH = 0.75
+_NODES_PER_PANEL = 12
+_GRADING = np.array([0.0, 0.001, 0.005, 0.02, 0.06, 0.15, 0.35])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Composition:
+    """Events sorted by how they compose.
+
+    Attributes:
+        mu: μ₀ of all Gaussian mechanisms together.
+        slices: slices with a random energy W.
+        subsampled: slices of Poisson samples.
+        failure: the probabilities of failure, added up.
+    """
+
+    mu: float
+    slices: tuple[SliceEvent, ...]
+    subsampled: tuple[SubsampledEvent, ...]
+    failure: float
+
+
+def compose(events: Sequence[Event]) -> Composition:
+    """Sort events by how they compose; what is no known event is refused."""
+    squares: list[float] = []
+    slices: list[SliceEvent] = []
+    subsampled: list[SubsampledEvent] = []
+    failures: list[float] = []
+    for given in events:
+        event = given.event if isinstance(given, SubsampledEvent) and given.rate == 1 else given
+        if isinstance(event, GaussianEvent):
+            squares.append(event.mu**2)
+        elif isinstance(event, SliceEvent):
+            mu = event.constant_mu
+            slices.extend([event] if mu is None else [])
+            squares.extend([] if mu is None else [mu**2])
+        elif isinstance(event, SubsampledEvent):
+            subsampled.append(event)
+        elif isinstance(event, FailureEvent):
+            failures.append(event.probability)
+        else:
+            raise ParameterError(f"no accountant knows the event {event!r}")
+    return Composition(
+        mu=math.sqrt(math.fsum(squares)),
+        slices=tuple(slices),
+        subsampled=tuple(subsampled),
+        failure=math.fsum(failures),
+    )
+
+
+def exact_profile(events: Sequence[Event]) -> Profile:
+    """The function ε ↦ δ(ε), ε ≥ 0, of all ``events`` together."""
+    parts = compose(events)
+    without_failure = _profile(parts)
+    return lambda epsilon: min(1.0, parts.failure + without_failure(epsilon))
+
+
+def _profile(parts: Composition) -> Profile:
+    if not parts.slices and not parts.subsampled:
+        return lambda epsilon: gaussian_delta(epsilon, parts.mu)
+    if not parts.subsampled and len(parts.slices) == 1:
+        stick = slice_hockey_stick(parts.slices[0], parts.mu)
+        return lambda epsilon: float(stick(np.array([epsilon]))[0])
+    if not parts.slices and len(parts.subsampled) == 1:
+        return _subsampled_profile(subsampled_pair(parts.subsampled[0]), parts.mu)
+    return _convolved_profile(parts)
+
+
+def _subsampled_profile(pair: Pair, mu: float) -> Profile:
+    orders = [pair] if pair.symmetric else [pair, pair.reversed()]
+    return lambda epsilon: max(_after_gaussian(order, mu, epsilon) for order in orders)
+
+
+def _after_gaussian(pair: Pair, mu: float, epsilon: float) -> float:
+    """E_l[H(ε − l)] with l ~ N(μ²/2, μ²); what is left of the tails counts upwards."""
+    if mu == 0:
+        return float(pair.divergence(np.array([epsilon]))[0])
+    deviates, weights = panel_nodes(_deviate_edges((epsilon - mu**2 / 2) / mu), _NODES_PER_PANEL)
+    weights = weights * np.exp(-0.5 * deviates**2) / math.sqrt(2 * math.pi)
+    deviates = np.append(_LOWEST_DEVIATE, deviates)
+    weights = np.append(special.ndtr(_LOWEST_DEVIATE), weights)
+    divergences = pair.divergence(epsilon - mu**2 / 2 - mu * deviates)
+    return min(1.0, float(weights @ divergences + special.ndtr(-_HIGHEST_DEVIATE)))
+
+
+def _deviate_edges(kink: float) -> FloatArray:
+    """Panels for the standardised loss, finer around ``kink``, where the divergence of the part bends."""
+    even = np.arange(_LOWEST_DEVIATE, _HIGHEST_DEVIATE, _PANEL_WIDTH)
+    edges = np.concatenate([even, [_HIGHEST_DEVIATE], kink + _GRADING, kink - _GRADING])
+    return np.unique(np.clip(edges, _LOWEST_DEVIATE, _HIGHEST_DEVIATE))
+
+
+def _convolved_profile(parts: Composition) -> Profile:
+    pairs = [(slice_pair(event), count) for event, count in Counter(parts.slices).items()]
+    pairs += [(subsampled_pair(event), count) for event, count in Counter(parts.subsampled).items()]
+    if parts.mu > 0:
+        pairs.append((gaussian_pair(parts.mu), 1))
+    orders = [LossDistribution(pairs)]
+    if not all(pair.symmetric for pair, _ in pairs):
+        orders.append(LossDistribution([(pair.reversed(), count) for pair, count in pairs]))
+    return lambda epsilon: max(losses.delta(epsilon) for losses in orders)
