@@ -29,7 +29,7 @@ from microtome.accounting.projection_law import projection_law
 
 HockeyStick = Callable[[FloatArray], FloatArray]
 
-_CHUNK = 1 << 17
+_CHUNK = 1 << 14
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 Profile = Callable[[float], float]
 
-NUMERICAL_SLACK = 1e-7
+NUMERICAL_SLACK = 1e-6
 """Relative error that integrals may have; δ(ε) is taken to be this much larger wherever it is compared."""
 
 _LARGEST_EPSILON = 1e9

@@ -84,6 +84,13 @@ class Ledger:
         """The budget of ``dataset``, if one is set."""
         return self._read().budgets.get(dataset)
 
+    def check(self, dataset: str, events: Sequence[Event], *, neighbours: Neighbours) -> None:
+        """Raise the ``BudgetError`` that a debit of ``events`` would raise; record nothing."""
+        book = self._read()
+        if dataset in book.budgets:
+            entry = _entry(dataset, events, purpose="check", neighbours=neighbours, accountant=Accountant.EXACT)
+            _require_room(book.budgets[dataset], _of(book, dataset), entry)
+
     def debit(
         self,
         dataset: str,
@@ -111,15 +118,7 @@ class Ledger:
         _require_name("dataset", dataset)
         if not events:
             raise ParameterError(f"a debit of data set {dataset!r} needs at least one event, got none")
-        entry = Entry(
-            id=uuid.uuid4().hex,
-            dataset=dataset,
-            time=datetime.now(UTC).isoformat(timespec="seconds"),
-            purpose=purpose,
-            neighbours=Neighbours(neighbours),
-            accountant=Accountant(accountant),
-            events=tuple(events),
-        )
+        entry = _entry(dataset, events, purpose=purpose, neighbours=neighbours, accountant=accountant)
         with self._writing() as book:
             if dataset in book.budgets:
                 _require_room(book.budgets[dataset], _of(book, dataset), entry)
@@ -188,6 +187,20 @@ class Ledger:
             else:
                 with locked(self._path):
                     yield read_book(self._path)
+
+
+def _entry(
+    dataset: str, events: Sequence[Event], *, purpose: str, neighbours: Neighbours, accountant: Accountant
+) -> Entry:
+    return Entry(
+        id=uuid.uuid4().hex,
+        dataset=dataset,
+        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        purpose=purpose,
+        neighbours=Neighbours(neighbours),
+        accountant=Accountant(accountant),
+        events=tuple(events),
+    )
 
 
 def _of(book: Book, dataset: str) -> list[Entry]:

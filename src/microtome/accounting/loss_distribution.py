@@ -26,8 +26,8 @@ from microtome.accounting.divergence import Pair
 from microtome.accounting.gaussian import FloatArray
 
 _TAIL = 1e-18
-_POINTS_PER_PART = 4096
-_MOST_POINTS = 1 << 16
+_POINTS_PER_PART = 8192
+_MOST_POINTS = 1 << 17
 _SUPPORT_GRID = 2.0 ** np.arange(-14, 30, 0.125)
 _LARGEST_TILT = 1e6
 

@@ -36,7 +36,7 @@ from microtome.errors import ParameterError
 
 _LOWEST_DEVIATE, _HIGHEST_DEVIATE = -8.5, 10.0
 _PANEL_WIDTH = 0.75
-_NODES_PER_PANEL = 12
+_NODES_PER_PANEL = 16
 _GRADING = np.array([0.0, 0.001, 0.005, 0.02, 0.06, 0.15, 0.35])
 
 

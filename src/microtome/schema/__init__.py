@@ -1,0 +1,23 @@
+"""What is public about a table, and the code between its rows and vectors in the unit ball."""
+
+from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells
+from microtome.schema.codebook import Block, Codebook, ColumnCode
+from microtome.schema.column import DTYPES, Column, Kind, Outside
+from microtome.schema.document import Schema
+from microtome.schema.grid import initial_cells
+
+__all__ = [
+    "DTYPES",
+    "OTHER",
+    "Block",
+    "CategoryCells",
+    "Cells",
+    "Codebook",
+    "Column",
+    "ColumnCode",
+    "Kind",
+    "NumberCells",
+    "Outside",
+    "Schema",
+    "initial_cells",
+]

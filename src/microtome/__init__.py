@@ -1,0 +1,43 @@
+"""Microtome: synthetic data under differential privacy, from one noisy release of the private table.
+
+    import microtome as mt
+    release = mt.release(frame, schema, epsilon=5, delta=1e-6)   # the only private step
+    model = mt.Synthesizer(random_state=0).fit(release)
+    frame = model.sample(100_000)
+
+Names are loaded when they are first used: holding a release needs none of the code that reads private rows.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from microtome.accounting import Ledger
+    from microtome.private import draft_schema, release
+    from microtome.release import Release
+    from microtome.schema import Column, Schema
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Column": "microtome.schema",
+    "Ledger": "microtome.accounting",
+    "Release": "microtome.release",
+    "Schema": "microtome.schema",
+    "draft_schema": "microtome.private",
+    "release": "microtome.private",
+}
+
+__all__ = ["Column", "Ledger", "Release", "Schema", "draft_schema", "release"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'microtome' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,43 @@
+"""``microtome demo``: every step on a built-in population, to files a person can open."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow.csv as pacsv
+import typer
+
+from microtome.cli import inspect as inspect_verb
+from microtome.cli import release as release_verb
+from microtome.cli.screen import console
+from microtome.demo import population, population_schema
+from microtome.errors import OutputError
+
+
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Directory to write.")],
+    people: Annotated[int, typer.Option(help="Size of the simulated population.")] = 50_000,
+    epsilon: Annotated[float, typer.Option(help="Total ε of the release.")] = 5.0,
+    force: Annotated[bool, typer.Option(help="Replace an existing directory.")] = False,
+) -> None:
+    """Simulate a town, release it, and look at the release."""
+    if output.exists():
+        if not force:
+            raise OutputError(f"{output} exists; choose another directory, or say --force to replace it")
+        shutil.rmtree(output)
+    output.mkdir(parents=True)
+    table, schema, released = (output / name for name in ("people.csv", "schema.yaml", "people.release"))
+    _say(f"1. A simulated town of {people:,} people: {table}")
+    pacsv.write_csv(population(people), table)
+    _say(f"2. What its office declares as public: {schema}")
+    schema.write_text(population_schema().to_yaml(), encoding="utf-8")
+    _say(f"3. The only private step: microtome release {table} --schema {schema} --epsilon {epsilon:g} -o {released}")
+    release_verb.release(table, schema=schema, epsilon=epsilon, output=released)
+    _say(f"4. What anybody may know: microtome inspect {released}")
+    inspect_verb.inspect(released)
+
+
+def _say(text: str) -> None:
+    console.print(f"\n[bold]{text}[/]", soft_wrap=True)

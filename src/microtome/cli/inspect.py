@@ -1,0 +1,58 @@
+"""``microtome inspect``: what a release promises and holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from microtome.cli.screen import console
+from microtome.release import Release, promise_in_words, summary
+
+
+def inspect(
+    release: Annotated[Path, typer.Argument(help="Release file.")],
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+    verify: Annotated[bool, typer.Option(help="Check the checksum of every row.")] = True,
+) -> None:
+    """Say what was promised, to whom, and what the file contains."""
+    opened = Release.load(release, verify=verify)
+    figures = summary(opened)
+    if as_json:
+        typer.echo(json.dumps(figures, indent=2, ensure_ascii=False))
+        return
+    console.print(f"[bold]{release}[/]  ({figures['kind']}, format {figures['format_version']})", soft_wrap=True)
+    for line in promise_in_words(opened):
+        console.print(line, soft_wrap=True)
+    console.print(_columns(figures))
+    law = opened.manifest.mechanism.directions
+    console.print(
+        f"{opened.num_rows:,} rows × {law.count} {law.kind} directions ({law.num_slices} slices of dimension "
+        f"{law.slice_dim}) of {law.dim}-dimensional encoded rows; noise σ = {opened.noise_scale:.5g} in steps of "
+        f"{opened.manifest.mechanism.grid_step:.3g}; expected share of null rows {opened.null_share:.1%}.",
+        soft_wrap=True,
+    )
+    checked = "verified" if verify else "not verified"
+    console.print(f"fingerprint {opened.fingerprint}  ({checked}; written by {figures['software']})", soft_wrap=True)
+
+
+def _columns(figures: dict[str, object]) -> Table:
+    table = Table(header_style="bold", title_justify="left")
+    for heading in ("column", "kind", "values", "known by", "levels", "missing", "noise in counts"):
+        table.add_column(heading, justify="right" if heading in ("levels", "missing", "noise in counts") else "left")
+    for column in figures["columns"]:  # type: ignore[attr-defined]
+        bounds = " … ".join(column["bounds"]) if "bounds" in column else f"{column['categories']} categories"
+        mark = "  (target)" if column["name"] == figures["target"] else ""
+        table.add_row(
+            column["name"] + mark,
+            column["kind"],
+            bounds,
+            "declaration" if column["declared"] else "profile",
+            str(column["levels"]),
+            f"{column['missing_share']:.1%}",
+            f"± {column['noise_scale']:.1f}",
+        )
+    return table

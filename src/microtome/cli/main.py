@@ -1,0 +1,55 @@
+"""The command ``microtome``: gathers the verbs and turns errors into messages and exit codes.
+
+Verbs that touch private rows import ``microtome.private`` when they run: the others work without it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from microtome import __version__
+from microtome.cli import budget, demo, inspect, ledger, release, schema
+from microtome.cli.screen import complain
+from microtome.errors import MicrotomeError
+
+app = typer.Typer(
+    help="Synthetic data under differential privacy, from one noisy release of a private table.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"microtome {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
+) -> None:
+    """Synthetic data under differential privacy, from one noisy release of a private table."""
+
+
+app.add_typer(schema.app, name="schema")
+app.command("release")(release.release)
+app.command("inspect")(inspect.inspect)
+app.command("budget")(budget.budget)
+app.add_typer(ledger.app, name="ledger")
+app.command("demo")(demo.demo)
+
+
+def run() -> None:
+    """Entry point: 0 on success, 1 on an error that is explained, 2 on wrong usage, 130 on Ctrl-C."""
+    try:
+        app()
+    except MicrotomeError as error:
+        complain(str(error))
+        sys.exit(1)
+    except KeyboardInterrupt:
+        complain("interrupted; no output was written")
+        sys.exit(130)

@@ -1,0 +1,81 @@
+"""``microtome release``: the only private step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from microtome.accounting import Accountant, DirectionKind, Neighbours
+from microtome.cli.screen import console, row_progress
+from microtome.release import promise_in_words
+
+
+def ledger_beside(table: Path) -> Path:
+    """Where a table's ledger is kept unless told otherwise: beside the table."""
+    return table.with_name(f"{table.name}.ledger.json")
+
+
+def release(
+    table: Annotated[Path, typer.Argument(help="The private table: CSV or Parquet.")],
+    schema: Annotated[Path, typer.Option(help="What is public about it; see 'microtome schema draft'.")],
+    epsilon: Annotated[float, typer.Option(help="Total ε, profile included.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Release file to write.")],
+    delta: Annotated[float, typer.Option(help="Total δ; must be below 1/n.")] = 1e-6,
+    neighbours: Annotated[
+        Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
+    ] = Neighbours.BLANK_ONE,
+    directions: Annotated[
+        DirectionKind, typer.Option(help="orthogonal needs least noise; gaussian is the paper's.")
+    ] = DirectionKind.ORTHOGONAL,
+    num_slices: Annotated[
+        int | None, typer.Option(help="Number of slices.  [default: as many as fill the encoded dimension]")
+    ] = None,
+    slice_dim: Annotated[int, typer.Option(help="Dimension of a slice.")] = 1,
+    subsample: Annotated[float | None, typer.Option(help="Poisson sampling rate, e.g. 0.25.")] = None,
+    capacity: Annotated[
+        int | None, typer.Option(help="Public upper bound on the number of records, for add-remove.")
+    ] = None,
+    accountant: Annotated[Accountant, typer.Option(help="How the noise is computed from ε and δ.")] = Accountant.EXACT,
+    profile_share: Annotated[float, typer.Option(help="Share of the budget spent on one-way histograms.")] = 0.1,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Book of what was spent.  [default: TABLE.ledger.json beside the table]")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="The table's name in the book.  [default: file name]")] = None,
+    allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
+    threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
+    force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+) -> None:
+    """Read the private table once and publish noisy slices of it.
+
+    This is the only step that sees private rows. The file it writes may be given to anybody. What it costs is
+    written to the ledger first, and a budget that is set there is enforced.
+    """
+    from microtome.private import RunSettings
+    from microtome.private import release as publish
+
+    with row_progress() as progress:
+        released = publish(
+            table,
+            schema,
+            epsilon=epsilon,
+            delta=delta,
+            output=output,
+            neighbours=neighbours,
+            accountant=accountant,
+            directions=directions,
+            num_slices=num_slices,
+            slice_dim=slice_dim,
+            subsample=subsample,
+            capacity=capacity,
+            profile_share=profile_share,
+            allow_large_delta=allow_large_delta,
+            ledger=ledger or ledger_beside(table),
+            dataset=dataset,
+            run=RunSettings(threads=threads, force=force, progress=progress),
+        )
+    size = output.stat().st_size / 2**20
+    console.print(f"[bold]{output}[/]: {released.num_rows:,} rows, {size:,.1f} MiB", soft_wrap=True)
+    for line in promise_in_words(released):
+        console.print(line, soft_wrap=True)

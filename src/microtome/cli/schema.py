@@ -1,0 +1,48 @@
+"""``microtome schema``: write down what is public about a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from microtome.cli.screen import console
+from microtome.release import check_output
+from microtome.schema import Schema
+
+app = typer.Typer(help="Write down what is public about a table.", no_args_is_help=True)
+
+
+@app.command()
+def draft(
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="YAML file to write.")],
+    target: Annotated[str | None, typer.Option(help="Column to be predicted.")] = None,
+    skip: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
+) -> None:
+    """Draft a schema from column names and types alone, for you to correct and complete.
+
+    Nothing else is read off the data: declare bounds and categories where public knowledge gives them; what
+    stays 'learn' is learnt with privacy budget.
+    """
+    from microtome.private import draft_schema
+
+    check_output(output, force=force)
+    schema = draft_schema(table, target=target, skip=tuple(skip or ()))
+    output.write_text(schema.to_yaml(), encoding="utf-8")
+    learnt = sum(not column.is_declared for column in schema.columns)
+    console.print(
+        f"{output}: {len(schema.columns)} columns, {learnt} of them to be learnt with budget.\n"
+        "Read it before you release: whole numbers that are codes want 'kind: categorical', and every bound or "
+        "category list that you can declare from public knowledge saves budget.",
+        soft_wrap=True,
+    )
+
+
+@app.command()
+def check(schema: Annotated[Path, typer.Argument(help="YAML file to check.")]) -> None:
+    """Check a schema without touching any table."""
+    columns = Schema.load(schema).columns
+    console.print(f"{schema}: {len(columns)} columns, no errors.", soft_wrap=True)

@@ -1,0 +1,60 @@
+"""What the user sees: progress bars on a terminal, plain lines elsewhere, tables, errors."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from microtome.progress import Progress as ReportProgress
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+def complain(message: str) -> None:
+    """Print an error."""
+    errors.print(f"[bold red]error:[/] {message}", markup=True, soft_wrap=True)
+
+
+@contextmanager
+def row_progress() -> Iterator[ReportProgress]:
+    """Progress over rows, stage by stage: a bar on a terminal, a line now and then elsewhere."""
+    if not errors.is_terminal:
+        yield _lines()
+        return
+    columns = (
+        TextColumn("{task.description:>10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors) as bars:
+        tasks: dict[str, object] = {}
+
+        def report(stage: str, done: int, total: int | None) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
+
+        yield report
+
+
+def _lines() -> ReportProgress:
+    last: dict[str, float] = {}
+
+    def report(stage: str, done: int, total: int | None) -> None:
+        now = time.monotonic()
+        finished = total is not None and done >= total
+        if finished or now - last.setdefault(stage, now) >= _SECONDS_BETWEEN_LINES:
+            last[stage] = now
+            print(f"{stage}: {done:,}{'' if total is None else f' of {total:,}'} rows", file=sys.stderr, flush=True)
+
+    return report

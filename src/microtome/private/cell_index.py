@@ -1,0 +1,93 @@
+"""From private values to public cells, with every value checked on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from microtome.errors import TableError
+from microtome.schema import CategoryCells, Cells, Column, Kind, NumberCells, Outside
+
+
+def cell_indices(array: pa.Array, column: Column, cells: Cells) -> NDArray[np.int64]:
+    """The cell of every value of a column; an error that names column and value where there is none."""
+    array = checked(array, column)
+    if isinstance(cells, CategoryCells):
+        found = _locate_categories(array, column, cells)
+    else:
+        found = _locate_numbers(array, column, cells)
+    if array.null_count:
+        found[_mask(array)] = len(cells) - 1
+    return found
+
+
+def checked(array: pa.Array, column: Column) -> pa.Array:
+    """The values with NaN as missing; refuses missing values where they are declared not to occur."""
+    if pa.types.is_floating(array.type):
+        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    if array.null_count and not column.missing:
+        raise TableError(
+            f"column {column.name!r} has a missing value (null or NaN) though the schema says "
+            "'missing: never'; declare 'missing: allowed' or fill it in"
+        )
+    return array
+
+
+def _mask(array: pa.Array) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = np.asarray(array.is_null())
+    return mask
+
+
+def _locate_categories(array: pa.Array, column: Column, cells: CategoryCells) -> NDArray[np.int64]:
+    values = pa.array(list(cells.categories), type=array.type)
+    index = pc.index_in(array, value_set=values)
+    unknown = np.asarray(pc.and_(index.is_null(), array.is_valid()))
+    if unknown.any() and not cells.other:
+        value = array[int(np.argmax(unknown))].as_py()
+        raise TableError(
+            f"column {column.name!r}: value {value!r} is not among the declared categories; "
+            "add it, or say 'outside: clamp' to count such values as other"
+        )
+    return np.asarray(index.fill_null(len(cells.categories))).astype(np.int64)
+
+
+def _locate_numbers(array: pa.Array, column: Column, cells: NumberCells) -> NDArray[np.int64]:
+    numbers = _numbers(array, column)
+    low, high = column.number_bounds() or (-np.inf, np.inf)
+    outside = (numbers < low) | (numbers > high)
+    wrong = ~np.isfinite(numbers)
+    if column.outside is Outside.REFUSE and column.is_declared:
+        wrong |= outside
+    if array.null_count:
+        wrong &= ~_mask(array)
+    if wrong.any():
+        raise _outside_error(array, column, int(np.argmax(wrong)))
+    return cells.locate(np.clip(numbers, low, high))
+
+
+def _numbers(array: pa.Array, column: Column) -> NDArray[np.float64]:
+    if column.kind is Kind.DATE:
+        array = array.cast(pa.int32())
+    elif column.kind is Kind.DATETIME:
+        array = array.cast(pa.int64())
+    numbers = np.asarray(array.fill_null(0)).astype(np.float64)
+    if column.kind is Kind.INTEGER and pa.types.is_floating(array.type):
+        broken = numbers != np.floor(numbers)
+        broken &= np.isfinite(numbers)
+        if broken.any():
+            value = numbers[int(np.argmax(broken))]
+            raise TableError(f"column {column.name!r}: value {value} is not a whole number; use kind float")
+    return numbers
+
+
+def _outside_error(array: pa.Array, column: Column, row: int) -> TableError:
+    value = array[row].as_py()
+    if isinstance(value, float) and not np.isfinite(value):
+        return TableError(f"column {column.name!r}: value {value} is not a finite number; replace or drop it")
+    bounds = ", ".join(str(bound) for bound in column.bounds or ())
+    return TableError(
+        f"column {column.name!r}: value {value} is outside the declared bounds [{bounds}]; "
+        "widen them, or say 'outside: clamp'"
+    )

@@ -1,0 +1,78 @@
+"""Sampling and shuffling rows that come in a stream, exactly and in constant memory.
+
+Cards dealt from a deck: given how many places are left in each hand and how many cards are still to come, the
+number of the next block's cards that go to each hand is multivariate hypergeometric, and which ones is a
+random permutation. The outcome has the same law as one permutation of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int16]
+
+
+class Sampler:
+    """Chooses ``wanted`` of ``total`` rows, every subset equally likely, as the rows come by."""
+
+    def __init__(self, *, total: int, wanted: int, stream: np.random.Generator) -> None:
+        self._left = np.array([wanted, total - wanted])
+        self._stream = stream
+
+    def choose(self, num_rows: int) -> NDArray[np.int64]:
+        """Which of the next ``num_rows`` rows are in the sample."""
+        dealt = _deal(self._left, num_rows, self._stream)
+        self._left -= dealt
+        chosen = self._stream.permutation(num_rows)[: dealt[0]]
+        return np.sort(chosen)
+
+
+class Shuffler:
+    """Writes rows in random order: dealt to bins of the file as they come, then shuffled within each bin.
+
+    Args:
+        num_rows: Rows in all.
+        bin_rows: Rows a bin, which has to fit in memory.
+        stream: The source of the order.
+        write: Writes rows at a place of the file.
+        read: Reads rows back from a place of the file.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_rows: int,
+        bin_rows: int,
+        stream: np.random.Generator,
+        write: Callable[[int, Rows], None],
+        read: Callable[[int, int], Rows],
+    ) -> None:
+        self._starts = np.arange(0, num_rows, bin_rows)
+        self._ends = np.minimum(self._starts + bin_rows, num_rows)
+        self._next = self._starts.copy()
+        self._stream, self._write, self._read = stream, write, read
+
+    def add(self, rows: Rows) -> None:
+        """Deal a block of rows to the bins."""
+        dealt = _deal(self._ends - self._next, len(rows), self._stream)
+        shuffled = rows[self._stream.permutation(len(rows))]
+        for place in np.flatnonzero(dealt):
+            part, shuffled = shuffled[: dealt[place]], shuffled[dealt[place] :]
+            self._write(int(self._next[place]), part)
+            self._next[place] += dealt[place]
+
+    def finish(self) -> Iterator[Rows]:
+        """Shuffle each bin in place; gives every bin's final rows in file order."""
+        for start, end in zip(self._starts, self._ends, strict=True):
+            rows = self._read(int(start), int(end - start))
+            rows = rows[self._stream.permutation(len(rows))]
+            self._write(int(start), rows)
+            yield rows
+
+
+def _deal(places: NDArray[np.int64], cards: int, stream: np.random.Generator) -> NDArray[np.int64]:
+    dealt: NDArray[np.int64] = stream.multivariate_hypergeometric(places, cards, method="marginals")
+    return dealt

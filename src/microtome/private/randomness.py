@@ -1,0 +1,73 @@
+"""Randomness that nobody can predict, repeat or choose, and the one place where noise is added.
+
+Every purpose (noise of a row block, the profile, directions, sampling, shuffling) has a stream of its own:
+AES in counter mode under a key derived from the release's secret key, the purpose and the block number. The
+secret comes from the operating system. So a block that has to be done again gets the same noise again, which
+reveals nothing new, and nobody else can ever regenerate it: the secret lives in memory only and is forgotten
+when the release is written. There is no seed.
+
+Tests may inject another ``Randomness``; a release made with it says that it is not private.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from randomgen import AESCounter
+
+from microtome.errors import MicrotomeError
+
+GRID = 256
+"""Noise standard deviations are divided into this many grid steps: coarse against rounding error of 64-bit
+floats, fine against the noise."""
+
+
+class Randomness(Protocol):
+    """Independent streams of random numbers by purpose and block."""
+
+    def stream(self, purpose: str, block: int = 0) -> np.random.Generator:
+        """The generator of a purpose and block: the same each time it is asked for."""
+        ...
+
+
+class SystemRandomness:
+    """Streams keyed by a secret of the operating system. The only ``Randomness`` of a private release."""
+
+    def __init__(self) -> None:
+        self._secret: bytes | None = secrets.token_bytes(32)
+
+    def stream(self, purpose: str, block: int = 0) -> np.random.Generator:
+        """The generator of a purpose and block; an error once the secret is forgotten."""
+        if self._secret is None:
+            raise MicrotomeError("this release is finished; its noise cannot be drawn again")
+        label = f"{purpose}/{block}".encode()
+        key = hashlib.blake2b(label, key=self._secret, digest_size=16, person=b"microtome").digest()
+        return np.random.Generator(AESCounter(key=int.from_bytes(key, "little")))
+
+    def forget(self) -> None:
+        """Drop the secret: no stream can be had again."""
+        self._secret = None
+
+
+def add_gaussian_noise(
+    values: NDArray[np.float64], noise_scale: float, stream: np.random.Generator
+) -> NDArray[np.int64]:
+    """``values + N(0, noise_scale²)`` in whole steps of ``noise_scale / GRID``.
+
+    Low-order bits of a float would betray the value under the noise; the grid hides them.
+    """
+    noisy: NDArray[np.float64] = stream.standard_normal(values.shape)
+    noisy *= GRID
+    noisy += values * (GRID / noise_scale)
+    return np.rint(noisy, out=noisy).astype(np.int64)
+
+
+def haar_block(dim: int, stream: np.random.Generator) -> NDArray[np.float64]:
+    """A dim × dim orthogonal matrix, uniform over the group: QR of a Gaussian with positive diagonal."""
+    q, r = np.linalg.qr(stream.standard_normal((dim, dim)))
+    orthogonal: NDArray[Any] = q * np.sign(np.diag(r))
+    return orthogonal

@@ -1,0 +1,130 @@
+"""What the holder decides: the privacy settings, and, apart from these, how the work is done.
+
+Two dataclasses on purpose: nothing in ``RunSettings`` can change a guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+from microtome.accounting import Accountant, DirectionKind, Directions, Neighbours
+from microtome.errors import ParameterError
+from microtome.progress import Progress, silent
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacySettings:
+    """The promise that is wanted and the mechanism that is to keep it.
+
+    Attributes:
+        epsilon: Total ε, profile included.
+        delta: Total δ, every small failure probability included.
+        neighbours: Which tables must be hard to tell apart.
+        accountant: How σ is computed from ε and δ.
+        directions: Law of the projection directions.
+        num_slices: Number of slices m; by default as many as make m·k = d, the encoded dimension.
+        slice_dim: Dimension k of a slice.
+        subsample: Poisson rate at which records are sampled first, or ``None`` for all.
+        capacity: Public upper bound on the number of records; needed for ``add-remove``.
+        profile_share: Share of the budget, in μ², that the profile gets.
+        allow_large_delta: Accept a δ of 1/n or more, which permits a mechanism to publish some record whole.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: Neighbours = Neighbours.BLANK_ONE
+    accountant: Accountant = Accountant.EXACT
+    directions: DirectionKind = DirectionKind.ORTHOGONAL
+    num_slices: int | None = None
+    slice_dim: int = 1
+    subsample: float | None = None
+    capacity: int | None = None
+    profile_share: float = 0.1
+    allow_large_delta: bool = False
+
+    def __post_init__(self) -> None:
+        _require(math.isfinite(self.epsilon) and self.epsilon > 0, "epsilon", self.epsilon, "a positive number")
+        _require(0 < self.delta < 1, "delta", self.delta, "between 0 and 1, both excluded")
+        _require(0 < self.profile_share < 1, "profile_share", self.profile_share, "between 0 and 1, both excluded")
+        _require(self.slice_dim >= 1, "slice_dim", self.slice_dim, "at least 1")
+        if self.num_slices is not None:
+            _require(self.num_slices >= 1, "num_slices", self.num_slices, "at least 1")
+        if self.subsample is not None:
+            _require(0 < self.subsample < 1, "subsample", self.subsample, "between 0 and 1, both excluded")
+        if self.capacity is not None:
+            _require(self.capacity >= 2, "capacity", self.capacity, "at least 2")
+        if self.neighbours.protects_count and self.capacity is None:
+            raise ParameterError(
+                f"{self.neighbours} neighbours protect the number of records, so the release is padded to a public "
+                "capacity: give one (capacity=, --capacity), chosen without looking at the table"
+            )
+        if not self.neighbours.protects_count and self.capacity is not None:
+            raise ParameterError(
+                f"capacity is for add-remove neighbours; with {self.neighbours} the number of records is public"
+            )
+        if self.directions is DirectionKind.FIXED or self.accountant is Accountant.PROP2:
+            raise ParameterError(
+                "fixed directions (and prop2, their accountant) are for comparing budgets; a release draws its "
+                "own, orthogonal or gaussian"
+            )
+        if self.accountant is Accountant.THEOREM1 and self.directions is not DirectionKind.GAUSSIAN:
+            raise ParameterError(
+                "theorem1 is the paper's bound for gaussian directions; use --directions gaussian, or the exact "
+                "accountant"
+            )
+
+    @property
+    def centred(self) -> bool:
+        """Whether encoded blocks are centred at the null record."""
+        return self.neighbours is not Neighbours.REPLACE_ONE
+
+    @property
+    def row_distance(self) -> float:
+        """How far apart the encoded rows of neighbours may be."""
+        return self.neighbours.row_distance(nonnegative=not self.centred)
+
+    def direction_law(self, dim: int) -> Directions:
+        """The directions to draw for encoded rows of the given length."""
+        num_slices = self.num_slices or max(dim // self.slice_dim, 1)
+        return Directions(kind=self.directions, dim=dim, num_slices=num_slices, slice_dim=self.slice_dim)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """How the work is done; no influence on the promise.
+
+    Attributes:
+        threads: Blocks worked on at the same time.
+        block_entries: Numbers held a block: fewer need less memory.
+        bin_entries: Numbers held when rows are shuffled.
+        force: Replace an existing output.
+        progress: Told how far the work is.
+    """
+
+    threads: int = 2
+    block_entries: int = 1 << 20
+    bin_entries: int = 1 << 24
+    force: bool = False
+    progress: Progress = field(default=silent)
+
+    def __post_init__(self) -> None:
+        _require(self.threads >= 1, "threads", self.threads, "at least 1")
+
+
+Option = TypeVar("Option", bound=StrEnum)
+
+
+def option(options: type[Option], value: str, name: str) -> Option:
+    """The member of an enumeration by its name, or an error that lists them all."""
+    try:
+        return options(value)
+    except ValueError:
+        raise ParameterError(f"{name} is {value!r}; it must be one of {', '.join(options)}") from None
+
+
+def _require(holds: bool, name: str, value: object, wanted: str) -> None:
+    if not holds:
+        raise ParameterError(f"{name} is {value}; it must be {wanted}")

@@ -1,0 +1,71 @@
+"""The slicing mechanism: clip to the unit ball, project, add noise, round to the grid.
+
+    M(X) = (U, X·U + V),   V i.i.d. N(0, σ²)
+
+Directions are drawn here, independently of the data, and never taken from a caller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microtome.accounting import DirectionKind, Directions
+from microtome.errors import MicrotomeError
+from microtome.private.randomness import Randomness, add_gaussian_noise, haar_block
+
+LARGEST_NORM = 1.0 - 1e-9
+"""Rows are clipped to this norm: what is left to 1 covers the rounding error of the projection."""
+_LIMIT = np.iinfo(np.int16).max
+
+
+def draw_directions(law: Directions, randomness: Randomness) -> NDArray[np.float64]:
+    """U (d × m'): i.i.d. N(0, 1/d), or Haar-orthogonal blocks of which the last may be cut."""
+    if law.kind is DirectionKind.FIXED:
+        raise MicrotomeError("directions are drawn by the mechanism; it takes none from its caller")
+    if law.kind is DirectionKind.GAUSSIAN:
+        gaussian: NDArray[np.float64] = randomness.stream("directions").standard_normal((law.dim, law.count))
+        gaussian /= np.sqrt(law.dim)
+        return gaussian
+    num_blocks = -(-law.count // law.dim)
+    blocks = [haar_block(law.dim, randomness.stream("directions", index)) for index in range(num_blocks)]
+    return np.ascontiguousarray(np.concatenate(blocks, axis=1)[:, : law.count])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlicingMechanism:
+    """Turns encoded private rows into noisy slices.
+
+    Attributes:
+        directions: The matrix U.
+        noise_scale: The standard deviation σ.
+        nonnegative: Whether rows are clipped to non-negative coordinates too, so that two of them are at most
+            √2 apart.
+        randomness: Where the noise comes from; a block of rows has the stream of its number.
+    """
+
+    directions: NDArray[np.float64]
+    noise_scale: float
+    nonnegative: bool
+    randomness: Randomness
+
+    def __call__(self, rows: NDArray[np.float64], block: int) -> NDArray[np.int16]:
+        """Noisy slices of the rows of a block, in grid steps."""
+        projected = clip_rows(rows, nonnegative=self.nonnegative) @ self.directions
+        noisy = add_gaussian_noise(projected, self.noise_scale, self.randomness.stream("noise", block))
+        return np.clip(noisy, -_LIMIT, _LIMIT).astype(np.int16)
+
+
+def clip_rows(rows: NDArray[np.float64], *, nonnegative: bool) -> NDArray[np.float64]:
+    """Rows of norm at most 1, whatever the caller gave; refuses what has no norm."""
+    if nonnegative:
+        rows = np.maximum(rows, 0.0)
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    if not np.isfinite(norms).all():
+        raise MicrotomeError("an encoded row is not finite; nothing was released")
+    clipped: NDArray[np.float64] = rows * (LARGEST_NORM / np.maximum(norms, LARGEST_NORM))[:, None]
+    if len(clipped) and np.sqrt(np.einsum("ij,ij->i", clipped, clipped)).max() > 1.0:
+        raise MicrotomeError("an encoded row is longer than 1 after clipping; nothing was released")
+    return clipped

@@ -1,0 +1,212 @@
+"""Opening the private table: CSV and Parquet paths, pandas, polars and Arrow, one stream of Arrow batches.
+
+Rows leave this file only as Arrow batches of the schema's own types, for the rest of ``private/`` to count
+and encode. A table can be streamed more than once; nothing is kept in memory for files.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from microtome.errors import TableError
+from microtome.schema import Column, Schema
+
+_BATCH_ROWS = 65_536
+_CSV_BLOCK = 8 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateTable:
+    """A table that can be streamed as often as needed.
+
+    Attributes:
+        origin: What to call it in messages.
+        types: Column names and storage types, as the file or frame states them.
+        num_rows: Number of rows where the source says so without being read.
+        stream: Gives batches of the wanted columns, in the wanted types where the source can parse them.
+    """
+
+    origin: str
+    types: dict[str, pa.DataType]
+    num_rows: int | None
+    stream: Callable[[Sequence[Column]], Iterator[pa.RecordBatch]]
+
+    def blocks(self, schema: Schema, rows: int) -> Iterator[pa.Table]:
+        """The table in pieces of exactly ``rows`` rows (the last may be shorter), in the schema's types."""
+        self._check_columns(schema)
+        waiting: list[pa.RecordBatch] = []
+        held = 0
+        seen = 0
+        for batch in self.stream(schema.columns):
+            waiting.append(_conform(batch, schema, self.origin, seen))
+            held += batch.num_rows
+            seen += batch.num_rows
+            if held >= rows:
+                table = pa.Table.from_batches(waiting)
+                whole = held - held % rows
+                for start in range(0, whole, rows):
+                    yield table.slice(start, rows).combine_chunks()
+                waiting, held = table.slice(whole).to_batches(), held - whole
+        if held:
+            yield pa.Table.from_batches(waiting).combine_chunks()
+
+    def _check_columns(self, schema: Schema) -> None:
+        absent = [name for name in schema.names if name not in self.types]
+        if absent:
+            raise TableError(f"{self.origin}: no column {absent[0]!r}; it has {', '.join(self.types)}")
+
+
+def open_table(source: Any) -> PrivateTable:
+    """Open a path or a frame without reading a row (a CSV file's header and first block aside)."""
+    if isinstance(source, str | Path):
+        return _open_path(Path(source))
+    if isinstance(source, PrivateTable):
+        return source
+    return _open_frame(source)
+
+
+def _open_path(path: Path) -> PrivateTable:
+    if not path.exists():
+        raise TableError(f"{path}: no such file")
+    if path.is_dir():
+        raise TableError(f"{path} is a directory; give one CSV or Parquet file")
+    if path.stat().st_size == 0:
+        raise TableError(f"{path}: the file is empty")
+    if path.suffix == ".parquet" or path.suffix == ".pq":
+        return _open_parquet(path)
+    if path.name.endswith((".csv", ".csv.gz")):
+        return _open_csv(path)
+    raise TableError(f"{path}: give a .csv, .csv.gz or .parquet file")
+
+
+def _open_parquet(path: Path) -> PrivateTable:
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise TableError(f"{path}: not a readable Parquet file: {error}") from error
+    _refuse_repeated(file.schema_arrow.names, str(path))
+
+    def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+        names = [column.name for column in columns]
+        try:
+            yield from pq.ParquetFile(path).iter_batches(_BATCH_ROWS, columns=names)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise TableError(f"{path}: {error}") from error
+
+    types = dict(zip(file.schema_arrow.names, file.schema_arrow.types, strict=True))
+    return PrivateTable(origin=str(path), types=types, num_rows=file.metadata.num_rows, stream=stream)
+
+
+def _open_csv(path: Path) -> PrivateTable:
+    names = _csv_header(path)
+    _refuse_repeated(names, str(path))
+
+    def read(columns: Sequence[Column] | None) -> pacsv.CSVStreamingReader:
+        convert = pacsv.ConvertOptions(
+            strings_can_be_null=True,
+            column_types={column.name: column.arrow_type for column in columns or ()},
+            include_columns=[column.name for column in columns] if columns else None,
+        )
+        try:
+            return pacsv.open_csv(path, read_options=pacsv.ReadOptions(block_size=_CSV_BLOCK), convert_options=convert)
+        except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+            raise _csv_error(path, names, error) from error
+
+    def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+        reader = read(columns)
+        while True:
+            try:
+                yield reader.read_next_batch()
+            except StopIteration:
+                return
+            except pa.ArrowInvalid as error:
+                raise _csv_error(path, names, error) from error
+
+    types = dict(zip(names, read(None).schema.types, strict=True))
+    return PrivateTable(origin=str(path), types=types, num_rows=None, stream=stream)
+
+
+def _csv_header(path: Path) -> list[str]:
+    opener: Any = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
+            header = next(csv.reader(lines), [])
+    except (UnicodeDecodeError, gzip.BadGzipFile) as error:
+        raise TableError(f"{path}: not a CSV file in UTF-8: {error}") from error
+    if not header or any(not name.strip() for name in header):
+        raise TableError(f"{path}: the first line must name every column; it is {','.join(header)!r}")
+    return header
+
+
+def _csv_error(path: Path, names: list[str], error: Exception) -> TableError:
+    """The reader's own message, with the column's name in place of its number."""
+    text = str(error)
+    found = re.search(r"In CSV column #(\d+)", text)
+    if found:
+        return TableError(f"{path}: column {names[int(found[1])]!r}: {text[found.end() :].lstrip(': ')}")
+    return TableError(f"{path}: {text}")
+
+
+def _open_frame(source: Any) -> PrivateTable:
+    names = getattr(source, "column_names", None) or list(getattr(source, "columns", ()))
+    _refuse_repeated([str(name) for name in names], "the table")
+    if not hasattr(source, "__arrow_c_stream__"):
+        raise TableError(
+            f"cannot read a table from {type(source).__name__}; give a path, or a pandas, polars or Arrow table"
+        )
+    try:
+        table = pa.table(pa.RecordBatchReader.from_stream(source).read_all())
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise TableError(f"the table cannot be turned into Arrow: {'; '.join(map(str, error.args))}") from error
+
+    def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+        yield from table.select([column.name for column in columns]).to_batches(_BATCH_ROWS)
+
+    types = dict(zip(table.schema.names, table.schema.types, strict=True))
+    return PrivateTable(origin="the table", types=types, num_rows=table.num_rows, stream=stream)
+
+
+def _refuse_repeated(names: Sequence[str], origin: str) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise TableError(f"{origin}: column {repeated[0]!r} occurs twice; rename one of them")
+
+
+def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int) -> pa.RecordBatch:
+    """The batch's columns in the schema's order and types."""
+    arrays = []
+    for column in schema.columns:
+        array = batch.column(column.name)
+        try:
+            arrays.append(_cast(array, column.arrow_type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise TableError(
+                f"{origin}: column {column.name!r}, rows from {first_row}: not all values are {column.dtype}: {error}"
+            ) from error
+    return pa.RecordBatch.from_arrays(arrays, names=schema.names)
+
+
+def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if pa.types.is_string(wanted) and not _is_text(array.type):
+        raise pa.ArrowInvalid(f"values are stored as {array.type}")
+    if pa.types.is_floating(array.type) and pa.types.is_integer(wanted):
+        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    return array.cast(wanted, safe=not pa.types.is_timestamp(wanted))
+
+
+def _is_text(arrow_type: pa.DataType) -> bool:
+    return arrow_type in (pa.string(), pa.large_string(), pa.string_view())

@@ -1,0 +1,162 @@
+"""The file of a release: one safetensors file, written row by row, with its manifest in the header.
+
+Layout (``FORMAT.md`` is the full description): the header's metadata holds the manifest as canonical JSON and
+the manifest's SHA-256; the manifest holds the SHA-256 of every tensor, that of ``rows`` bin by bin. Any tool
+that reads safetensors can read the numbers; nothing in the file is ever executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microtome.errors import OutputError
+
+_DTYPES = {"int16": "I16", "int64": "I64", "float64": "F64"}
+DIGEST = "0" * 64
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no spaces: equal values give equal bytes."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest(data: bytes | memoryview) -> str:
+    """SHA-256 in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def check_output(path: Path, *, force: bool) -> None:
+    """Refuse, before anything is spent, an output that exists or cannot be created."""
+    if path.exists() and not force:
+        raise OutputError(f"{path} exists; choose another name, or say --force to replace it")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path.parent} is not a directory; create it first")
+    if not os.access(path.parent, os.W_OK):
+        raise OutputError(f"{path.parent} is not writable")
+
+
+class ContainerWriter:
+    """Writes a container under a temporary name and moves it into place when it is complete.
+
+    Args:
+        path: Where the file is to be.
+        arrays: Small tensors, written at once.
+        rows_shape: Shape of the int16 tensor ``rows``, written piece by piece.
+        manifest: The manifest with placeholders of final length where digests will be.
+    """
+
+    def __init__(
+        self, path: Path, arrays: Mapping[str, NDArray[Any]], rows_shape: tuple[int, int], manifest: dict[str, Any]
+    ) -> None:
+        self._path = path
+        self._partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+        self._width = rows_shape[1]
+        small = sum(array.nbytes for array in arrays.values())
+        self._entries = _entries(arrays, rows_shape)
+        header = self._header(manifest)
+        self._rows_at = len(header) + small
+        self._size = self._rows_at + 2 * rows_shape[0] * rows_shape[1]
+        if shutil.disk_usage(path.parent).free < self._size:
+            raise OutputError(f"{path.parent} has less than the {self._size / 2**20:,.0f} MiB free that are needed")
+        with self._translate_errors():
+            self._file = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+            body = b"".join(np.ascontiguousarray(arrays[name]).tobytes() for name in sorted(arrays))
+            self._write_at(0, header + body)
+
+    def __enter__(self) -> ContainerWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+    def write_rows(self, first: int, rows: NDArray[np.int16]) -> None:
+        """Write rows from row number ``first`` on."""
+        self._write_at(self._rows_at + 2 * first * self._width, np.ascontiguousarray(rows).data.cast("B"))
+
+    def read_rows(self, first: int, count: int) -> NDArray[np.int16]:
+        """Read rows back."""
+        wanted = 2 * count * self._width
+        data = os.pread(self._file, wanted, self._rows_at + 2 * first * self._width)
+        return np.frombuffer(data, np.int16).reshape(count, self._width)
+
+    def finish(self, manifest: dict[str, Any]) -> None:
+        """Write the final manifest and move the file into place."""
+        with self._translate_errors():
+            header = self._header(manifest)
+            self._write_at(0, header)
+            os.ftruncate(self._file, self._size)
+            os.fsync(self._file)
+            os.replace(self._partial, self._path)
+            os.close(self._file)
+            self._file = -1
+
+    def discard(self) -> None:
+        """Leave nothing behind of an unfinished file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+            self._partial.unlink(missing_ok=True)
+
+    def _header(self, manifest: dict[str, Any]) -> bytes:
+        text = canonical_json(manifest)
+        metadata = {"microtome": text, "microtome_sha256": digest(text.encode())}
+        body = json.dumps({"__metadata__": metadata, **self._entries}, ensure_ascii=False).encode()
+        body += b" " * (-len(body) % 8)
+        return struct.pack("<Q", len(body)) + body
+
+    def _write_at(self, place: int, data: bytes | memoryview) -> None:
+        view = memoryview(data)
+        with self._translate_errors():
+            while view:
+                written = os.pwrite(self._file, view, place)
+                view, place = view[written:], place + written
+
+    def _translate_errors(self) -> _DiskErrors:
+        return _DiskErrors(self._path)
+
+
+class _DiskErrors:
+    """Turns the operating system's errors into ours."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, OSError):
+            raise OutputError(f"{self._path} cannot be written: {error.strerror or error}") from error
+
+
+def _entries(arrays: Mapping[str, NDArray[Any]], rows_shape: tuple[int, int]) -> dict[str, Any]:
+    """The header's entries: small tensors in order of name, then ``rows``."""
+    entries: dict[str, Any] = {}
+    place = 0
+    for name in sorted(arrays):
+        array = arrays[name]
+        entries[name] = {
+            "dtype": _DTYPES[array.dtype.name],
+            "shape": list(array.shape),
+            "data_offsets": [place, place + array.nbytes],
+        }
+        place += array.nbytes
+    size = 2 * rows_shape[0] * rows_shape[1]
+    entries["rows"] = {"dtype": "I16", "shape": list(rows_shape), "data_offsets": [place, place + size]}
+    return entries

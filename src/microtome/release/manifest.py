@@ -1,0 +1,159 @@
+"""The manifest: what a release promises, how it was made, and what the file holds.
+
+Plain frozen records that turn into canonical JSON and back. Everything in them is public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any, Self
+
+from microtome.accounting import Accountant, DirectionKind, Directions, Event, Neighbours, event_from_dict
+from microtome.errors import ReleaseError
+
+FORMAT = "microtome-release"
+VERSION = 1
+
+
+class ReleaseKind(StrEnum):
+    """What was noised: every record, or sums over records."""
+
+    RECORDS = "records"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """The guarantee, complete enough to be checked.
+
+    Attributes:
+        epsilon: The stated ε, which covers everything in the file, the profile included.
+        delta: The stated δ.
+        neighbours: Which tables are hard to tell apart.
+        accountant: How ε was computed.
+        private: False if the randomness was injected, as in tests: then nothing is promised.
+        events: What was done to the data; any accountant can compute ε anew from these.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+    accountant: Accountant
+    private: bool
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism:
+    """How the rows were made.
+
+    Attributes:
+        directions: The law of the directions.
+        noise_scale: σ.
+        grid_step: Size of one step of the stored integers.
+        row_distance: How far apart neighbouring rows may be.
+        profile_share: Share of the budget (in μ²) that the profile was given.
+        subsample: Poisson rate at which records were sampled, or ``None``.
+        capacity: Declared upper bound on the number of records, where the count is protected.
+    """
+
+    directions: Directions
+    noise_scale: float
+    grid_step: float
+    row_distance: float
+    profile_share: float
+    subsample: float | None
+    capacity: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What the file holds.
+
+    Attributes:
+        num_rows: Rows in the file, null rows included.
+        num_records: Records in the table: exact where that is public, else the profile's noisy count.
+        records_exact: Whether ``num_records`` is exact.
+        bin_rows: Rows a checksum.
+    """
+
+    num_rows: int
+    num_records: float
+    records_exact: bool
+    bin_rows: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """All of the above with the schema, the codebook and the checksums."""
+
+    kind: ReleaseKind
+    software: str
+    promise: Promise
+    mechanism: Mechanism
+    contents: Contents
+    schema: Mapping[str, Any]
+    codebook: Mapping[str, Any]
+    checksums: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        promise = {**_shallow(self.promise), "events": [event.to_dict() for event in self.promise.events]}
+        mechanism = {**_shallow(self.mechanism), "directions": asdict(self.mechanism.directions)}
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "kind": str(self.kind),
+            "software": self.software,
+            "promise": promise,
+            "mechanism": mechanism,
+            "contents": _shallow(self.contents),
+            "schema": dict(self.schema),
+            "codebook": dict(self.codebook),
+            "checksums": dict(self.checksums),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """The inverse of ``to_dict``; an error that says what is wrong for anything else."""
+        if document.get("format") != FORMAT:
+            raise ReleaseError(f"not a release: its format is {document.get('format')!r}")
+        version = document.get("version")
+        if version != VERSION:
+            raise ReleaseError(f"format version {version}; this Microtome reads {VERSION}: upgrade it")
+        try:
+            return cls(
+                kind=ReleaseKind(document["kind"]),
+                software=document["software"],
+                promise=_promise(document["promise"]),
+                mechanism=_mechanism(document["mechanism"]),
+                contents=Contents(**document["contents"]),
+                schema=document["schema"],
+                codebook=document["codebook"],
+                checksums=document["checksums"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ReleaseError(f"its manifest is damaged: {error}") from error
+
+
+def _shallow(record: Any) -> dict[str, Any]:
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    return {name: str(value) if isinstance(value, StrEnum) else value for name, value in values.items()}
+
+
+def _promise(entries: Mapping[str, Any]) -> Promise:
+    return Promise(
+        **{
+            **entries,
+            "neighbours": Neighbours(entries["neighbours"]),
+            "accountant": Accountant(entries["accountant"]),
+            "events": tuple(event_from_dict(event) for event in entries["events"]),
+        }
+    )
+
+
+def _mechanism(entries: Mapping[str, Any]) -> Mechanism:
+    law = entries["directions"]
+    directions = Directions(**{**law, "kind": DirectionKind(law["kind"])})
+    return Mechanism(**{**entries, "directions": directions})

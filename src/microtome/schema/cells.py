@@ -1,0 +1,86 @@
+"""The finest public partition of a column's values, on which the profile counts.
+
+A *cell* is a category, or an interval of numbers (dates count as days, times as microseconds since 1970). A
+column that may have missing values has one more cell for these, the last. Cells are public: they come from
+what is declared, or from a fixed grid (``microtome.schema.grid``), never from the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from microtome.schema.column import Column, Kind, Value
+
+OTHER = "(other)"
+"""What a pooled category without a name of its own is called in a text column."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NumberCells:
+    """Intervals ``[edges[j], edges[j+1])``, the last one closed, and perhaps a cell for missing values."""
+
+    edges: NDArray[np.float64]
+    integral: bool
+    missing: bool
+
+    @property
+    def num_values(self) -> int:
+        """Cells without the one for missing values."""
+        return len(self.edges) - 1
+
+    def __len__(self) -> int:
+        return self.num_values + self.missing
+
+    def locate(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The cell of each number; numbers beyond the ends fall into the end cells."""
+        found = np.searchsorted(self.edges, values, side="right") - 1
+        return np.clip(found, 0, self.num_values - 1)
+
+    def singletons(self) -> NDArray[np.bool_]:
+        """Which cells hold one value only (one whole number, or exactly zero)."""
+        width = np.diff(self.edges)
+        return width <= (1.0 if self.integral else np.nextafter(0.0, 1.0))
+
+    def draw(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+        """A value in each of the given cells, uniform in the cell."""
+        low, high = self.edges[cells], self.edges[cells + 1]
+        if self.integral:
+            first: NDArray[np.float64] = np.ceil(low)
+            choices = np.maximum(np.ceil(high) - first, 1.0)
+            first += np.minimum(np.floor(rng.random(len(cells)) * choices), choices - 1.0)
+            return first
+        drawn: NDArray[np.float64] = low + rng.random(len(cells)) * (high - low)
+        return np.where(drawn >= high, low, drawn)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CategoryCells:
+    """One cell a category, perhaps one for all other categories, perhaps one for missing values."""
+
+    categories: tuple[Value, ...]
+    other: bool
+    missing: bool
+
+    @property
+    def num_values(self) -> int:
+        """Cells without the one for missing values."""
+        return len(self.categories) + self.other
+
+    def __len__(self) -> int:
+        return self.num_values + self.missing
+
+
+Cells = NumberCells | CategoryCells
+
+
+def numbers_to_arrow(column: Column, numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None) -> pa.Array:
+    """Numbers back to the column's storage type, missing values as nulls."""
+    if column.kind is Kind.DATE:
+        return pa.array(numbers.astype(np.int32), mask=missing).cast(column.arrow_type)
+    if column.kind.is_integral or pa.types.is_integer(column.arrow_type):
+        return pa.array(numbers.astype(np.int64), mask=missing).cast(column.arrow_type)
+    return pa.array(numbers, mask=missing).cast(column.arrow_type)

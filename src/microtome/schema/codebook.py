@@ -1,0 +1,280 @@
+"""The public code between table rows and vectors in the unit ball.
+
+Each column is a block of the vector. A value falls in a cell, a cell belongs to a level ``j`` of ``L``, and
+the block is the one-hot vector of that level, shifted by ``offset`` and stretched by ``scale``:
+
+    block = scale · (e_j − offset)
+
+Centred (``blank-one``, ``add-remove``): offset = 1/L and scale = w/√(1 − 1/L), so that every value of the
+column has norm exactly w, and the null record, the zero vector, is the centre. Not centred (``replace-one``):
+offset = 0 and scale = w, so that all coordinates are non-negative and two rows are at most √2 apart. The
+weights satisfy Σw² = 1, so a row has norm at most 1.
+
+Numeric columns are hard quantile bins, not interpolated between neighbours: a shared value has a shorter
+vector (down to 1/√2), which is signal lost for the same noise, and hard bins keep second moments equal to
+two-way tables. What a bin blurs is put back by drawing within it from the profile's fine cells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from microtome.errors import SchemaError
+from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells, numbers_to_arrow
+from microtome.schema.column import DTYPES, Column
+from microtome.schema.document import Schema
+from microtome.schema.margins import (
+    category_levels,
+    number_levels,
+    project_to_simplex,
+    quiet_tails,
+    rare_share,
+    significant_range,
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ColumnCode:
+    """What the profile knows of one column, and how its values are coded.
+
+    Attributes:
+        column: The public description.
+        cells: The partition of its values.
+        counts: Noisy number of records in each cell.
+        noise_scale: Standard deviation of the noise in ``counts``.
+        margins: Share of each cell, made from ``counts``.
+        levels: The level of each cell.
+    """
+
+    column: Column
+    cells: Cells
+    counts: NDArray[np.float64]
+    noise_scale: float
+    margins: NDArray[np.float64]
+    levels: NDArray[np.int64]
+
+    @classmethod
+    def from_counts(
+        cls, column: Column, cells: Cells, counts: NDArray[np.float64], *, noise_scale: float, total: float
+    ) -> ColumnCode:
+        """Settle bounds, margins and levels of a column from its noisy counts."""
+        if isinstance(cells, NumberCells) and not column.is_declared:
+            cells, counts = _trim(cells, counts, noise_scale)
+        margins = project_to_simplex(_denoised(cells, counts, noise_scale), total)
+        rare = rare_share(noise_scale, total)
+        levels = (
+            number_levels(cells, margins, column.bins, rare)
+            if isinstance(cells, NumberCells)
+            else category_levels(margins, rare)
+        )
+        return cls(column=column, cells=cells, counts=counts, noise_scale=noise_scale, margins=margins, levels=levels)
+
+    @cached_property
+    def num_levels(self) -> int:
+        """Number of levels L, the width of the column's block."""
+        return int(self.levels.max()) + 1
+
+    @cached_property
+    def level_margins(self) -> NDArray[np.float64]:
+        """Share of each level."""
+        return np.bincount(self.levels, weights=self.margins, minlength=self.num_levels).astype(np.float64)
+
+    def draw(self, levels: NDArray[np.int64], rng: np.random.Generator) -> pa.Array:
+        """Values of the user's own type for the given levels."""
+        cells = self._draw_cells(levels, rng)
+        if isinstance(self.cells, CategoryCells):
+            return self._category_values().take(pa.array(self._without_other(cells, rng)))
+        missing = cells >= self.cells.num_values
+        numbers = self.cells.draw(np.where(missing, 0, cells), rng)
+        return self.values_of(numbers, missing)
+
+    def values_of(self, numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None = None) -> pa.Array:
+        """Numbers as values of the user's own type, inside the declared bounds."""
+        bounds = self.column.number_bounds() or (-math.inf, math.inf)
+        return numbers_to_arrow(self.column, np.clip(numbers, *bounds), missing)
+
+    def _draw_cells(self, levels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """A cell of each given level, by the margins inside it."""
+        order = np.argsort(self.levels, kind="stable")
+        cumulative = np.cumsum(self.margins[order])
+        ends = np.cumsum(self.level_margins)
+        starts = ends - self.level_margins
+        targets = starts[levels] + rng.random(len(levels)) * self.level_margins[levels]
+        found = np.searchsorted(cumulative, targets, side="right")
+        last = np.searchsorted(self.levels[order], levels, side="right") - 1
+        first = np.searchsorted(self.levels[order], levels, side="left")
+        return order[np.clip(found, first, last)]
+
+    def _without_other(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Where "(other)" has no name in the column's type, a named category in its stead."""
+        assert isinstance(self.cells, CategoryCells)
+        named = len(self.cells.categories)
+        if not self.cells.other or self.column.dtype == "string":
+            return cells
+        shares = self.margins[:named] if self.margins[:named].sum() > 0 else np.ones(named)
+        replacement = rng.choice(named, size=len(cells), p=shares / shares.sum())
+        return np.where(cells == named, replacement, cells)
+
+    def _category_values(self) -> pa.Array:
+        assert isinstance(self.cells, CategoryCells)
+        values: list[Any] = list(self.cells.categories)
+        if self.cells.other:
+            values.append(OTHER if self.column.dtype == "string" else None)
+        return pa.array([*values, None] if self.cells.missing else values, type=self.column.arrow_type)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Where a column lies in the encoded vector, and how it is shifted and stretched."""
+
+    name: str
+    start: int
+    stop: int
+    scale: float
+    offset: float
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Codebook:
+    """The codes of all columns, in order: the whole map between levels and encoded rows."""
+
+    codes: tuple[ColumnCode, ...]
+    centred: bool
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The layout of an encoded row."""
+        informative = [code.column.weight**2 for code in self.codes if code.num_levels > 1]
+        norm = math.sqrt(sum(informative)) if informative else 1.0
+        blocks, start = [], 0
+        for code in self.codes:
+            width = code.num_levels
+            weight = code.column.weight / norm if width > 1 else 0.0
+            offset, stretch = (1.0 / width, math.sqrt(1.0 - 1.0 / width) or 1.0) if self.centred else (0.0, 1.0)
+            scale = weight / stretch
+            block = Block(name=code.column.name, start=start, stop=start + width, scale=scale, offset=offset)
+            blocks.append(block)
+            start += width
+        return tuple(blocks)
+
+    @property
+    def dim(self) -> int:
+        """Length d of an encoded row."""
+        return self.blocks[-1].stop
+
+    @cached_property
+    def scale(self) -> NDArray[np.float64]:
+        """The stretch of each coordinate."""
+        return np.concatenate([np.full(block.width, block.scale) for block in self.blocks])
+
+    @cached_property
+    def offset(self) -> NDArray[np.float64]:
+        """The shift of each coordinate."""
+        return np.concatenate([np.full(block.width, block.offset) for block in self.blocks])
+
+    def encode(self, levels: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Rows in the unit ball for rows of levels (n × columns)."""
+        rows = np.tile(-self.scale * self.offset, (len(levels), 1))
+        starts = np.array([block.start for block in self.blocks])
+        peaks = np.array([block.scale * (1.0 - block.offset) for block in self.blocks])
+        rows[np.arange(len(levels))[:, None], starts + levels] = peaks
+        return rows
+
+    def decode(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The levels of encoded rows: the largest coordinate of each block."""
+        picked = [np.argmax(rows[:, block.start : block.stop], axis=1) for block in self.blocks]
+        return np.stack(picked, axis=1).astype(np.int64)
+
+    def draw(self, levels: NDArray[np.int64], rng: np.random.Generator) -> pa.Table:
+        """A table in the user's types for rows of levels."""
+        arrays = [code.draw(levels[:, index], rng) for index, code in enumerate(self.codes)]
+        return pa.table(arrays, names=[code.column.name for code in self.codes])
+
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The codebook as plain values and arrays, for a file."""
+        arrays: dict[str, NDArray[Any]] = {}
+        columns = []
+        for index, code in enumerate(self.codes):
+            prefix = f"profile/{index}"
+            arrays[f"{prefix}/counts"] = code.counts
+            arrays[f"{prefix}/margins"] = code.margins
+            arrays[f"{prefix}/levels"] = code.levels
+            entry: dict[str, Any] = {"noise_scale": code.noise_scale}
+            if isinstance(code.cells, NumberCells):
+                arrays[f"{prefix}/edges"] = code.cells.edges
+            else:
+                values = pa.array(list(code.cells.categories), type=code.column.arrow_type)
+                entry["categories"] = values.cast(_json_type(values.type)).to_pylist()
+                entry["other"] = code.cells.other
+            columns.append(entry)
+        return {"centred": self.centred, "columns": columns}, arrays
+
+    @classmethod
+    def from_parts(cls, schema: Schema, parts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Codebook:
+        """The inverse of ``to_parts``."""
+        if len(parts["columns"]) != len(schema.columns):
+            raise SchemaError(f"{len(parts['columns'])} coded columns for {len(schema.columns)} in the schema")
+        codes = [
+            _code_from_parts(column, entry, f"profile/{index}", arrays)
+            for index, (column, entry) in enumerate(zip(schema.columns, parts["columns"], strict=True))
+        ]
+        return cls(codes=tuple(codes), centred=bool(parts["centred"]))
+
+
+def _code_from_parts(
+    column: Column, entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
+) -> ColumnCode:
+    cells: Cells
+    if column.kind.is_categorical:
+        values = pa.array(entry["categories"], type=_json_type(column.arrow_type)).cast(column.arrow_type)
+        cells = CategoryCells(categories=tuple(values.to_pylist()), other=entry["other"], missing=column.missing)
+    else:
+        cells = NumberCells(edges=arrays[f"{prefix}/edges"], integral=column.kind.is_integral, missing=column.missing)
+    counts, margins = arrays[f"{prefix}/counts"], arrays[f"{prefix}/margins"]
+    levels = arrays[f"{prefix}/levels"]
+    if not len(counts) == len(margins) == len(levels) == len(cells):
+        raise SchemaError(f"column {column.name!r}: counts, margins and levels do not fit its cells")
+    return ColumnCode(
+        column=column,
+        cells=cells,
+        counts=counts,
+        noise_scale=entry["noise_scale"],
+        margins=margins,
+        levels=levels,
+    )
+
+
+def _trim(
+    cells: NumberCells, counts: NDArray[np.float64], noise_scale: float
+) -> tuple[NumberCells, NDArray[np.float64]]:
+    """Cut a grid of undeclared bounds to the range in which there are records."""
+    first, last = significant_range(counts[: cells.num_values], noise_scale)
+    edges = cells.edges[first : last + 1]
+    kept = np.concatenate([counts[first:last], counts[cells.num_values :]])
+    return NumberCells(edges=edges, integral=cells.integral, missing=cells.missing), kept
+
+
+def _denoised(cells: Cells, counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
+    """Counts of numbers without the noise beyond their range; counts of categories as they are."""
+    if not isinstance(cells, NumberCells):
+        return counts
+    values = quiet_tails(counts[: cells.num_values], noise_scale)
+    return np.concatenate([values, counts[cells.num_values :]])
+
+
+def _json_type(arrow_type: pa.DataType) -> pa.DataType:
+    """Dates and times travel in JSON as text."""
+    return DTYPES["string"] if pa.types.is_temporal(arrow_type) else arrow_type

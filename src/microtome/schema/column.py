@@ -1,0 +1,206 @@
+"""What is public about one column: its name, its type, and whatever its holder declares.
+
+Nothing here is ever read off the data. What is not declared is learnt from the table with privacy budget
+(see ``microtome.private.profile``), and a column says which of the two holds for it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pyarrow as pa
+
+from microtome.errors import SchemaError
+
+Value = str | bool | int | float | dt.date | dt.datetime
+"""A cell's value as the user knows it."""
+
+_EPOCH = dt.datetime(1970, 1, 1)
+_LARGEST_EXACT = 2**53
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
+class Kind(StrEnum):
+    """How a column is understood, whatever it is stored as."""
+
+    CATEGORICAL = "categorical"
+    ORDERED = "ordered"
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    FLOAT = "float"
+    DATE = "date"
+    DATETIME = "datetime"
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether its values are listed rather than measured."""
+        return self in (Kind.CATEGORICAL, Kind.ORDERED, Kind.BOOLEAN)
+
+    @property
+    def is_integral(self) -> bool:
+        """Whether its values are whole numbers of something (units, days, microseconds)."""
+        return self in (Kind.INTEGER, Kind.DATE, Kind.DATETIME)
+
+
+class Outside(StrEnum):
+    """What to do with a value outside the declared bounds or categories."""
+
+    REFUSE = "refuse"
+    CLAMP = "clamp"
+
+
+DTYPES: dict[str, pa.DataType] = {
+    "string": pa.string(),
+    "bool": pa.bool_(),
+    **{f"{sign}int{bits}": getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "float32": pa.float32(),
+    "float64": pa.float64(),
+    "date": pa.date32(),
+    "datetime": pa.timestamp("us"),
+}
+"""Storage types by the names a schema uses."""
+
+_DTYPES_OF_KIND: dict[Kind, frozenset[str]] = {
+    Kind.BOOLEAN: frozenset({"bool"}),
+    Kind.INTEGER: frozenset(name for name in DTYPES if "int" in name or "float" in name),
+    Kind.FLOAT: frozenset(name for name in DTYPES if "int" in name or "float" in name),
+    Kind.DATE: frozenset({"date"}),
+    Kind.DATETIME: frozenset({"datetime"}),
+}
+_DEFAULT_DTYPE = {
+    Kind.CATEGORICAL: "string",
+    Kind.ORDERED: "string",
+    Kind.BOOLEAN: "bool",
+    Kind.INTEGER: "int64",
+    Kind.FLOAT: "float64",
+    Kind.DATE: "date",
+    Kind.DATETIME: "datetime",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """The public description of one column.
+
+    Attributes:
+        name: The column's name in the table.
+        kind: How its values are understood.
+        dtype: How they are stored, a key of ``DTYPES``; by default the usual one of the kind.
+        categories: The declared categories, or ``None`` to learn them with budget.
+        bounds: The declared smallest and largest value, or ``None`` to learn them with budget.
+        missing: Whether values may be missing.
+        outside: Policy for values outside what is declared: refuse the table, or clamp (a category outside
+            the declared ones is then counted as "(other)").
+        weight: Share of the unit ball given to this column, relative to the others.
+        bins: Most quantile bins of a measured column.
+        unit: Free text for people.
+    """
+
+    name: str
+    kind: Kind
+    dtype: str = ""
+    categories: tuple[Value, ...] | None = None
+    bounds: tuple[Value, Value] | None = None
+    missing: bool = True
+    outside: Outside = Outside.REFUSE
+    weight: float = 1.0
+    bins: int = 32
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.dtype:
+            object.__setattr__(self, "dtype", _DEFAULT_DTYPE[self.kind])
+        if self.dtype not in DTYPES:
+            raise self._error(f"dtype is {self.dtype!r}; it must be one of {', '.join(DTYPES)}")
+        if self.dtype not in _DTYPES_OF_KIND.get(self.kind, DTYPES.keys()):
+            raise self._error(f"kind {self.kind} cannot be stored as {self.dtype}")
+        if self.kind.is_categorical and self.bounds is not None:
+            raise self._error(f"bounds are for measured columns; a {self.kind} column declares categories")
+        if not self.kind.is_categorical and self.categories is not None:
+            raise self._error(f"categories are for categorical columns; a {self.kind} column declares bounds")
+        if not (math.isfinite(self.weight) and self.weight > 0):
+            raise self._error(f"weight is {self.weight}; it must be a positive number")
+        if not 2 <= self.bins <= 1024:
+            raise self._error(f"bins is {self.bins}; it must be between 2 and 1024")
+        self._settle_categories()
+        self._check_bounds()
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether categories or bounds are declared, so that nothing but counts has to be learnt."""
+        return (self.categories if self.kind.is_categorical else self.bounds) is not None
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """The Arrow type of its storage."""
+        return DTYPES[self.dtype]
+
+    def number_bounds(self) -> tuple[float, float] | None:
+        """The declared bounds as numbers: units, days or microseconds since 1970."""
+        if self.bounds is None:
+            return None
+        low, high = (self.to_number(value) for value in self.bounds)
+        return low, high
+
+    def to_number(self, value: Value) -> float:
+        """A measured value as a number: itself, or days or microseconds since 1970."""
+        if self.kind is Kind.DATE:
+            return float((_as_datetime(value) - _EPOCH).days)
+        if self.kind is Kind.DATETIME:
+            return float((_as_datetime(value) - _EPOCH) // _MICROSECOND)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._error(f"{value!r} is not a number")
+        return float(value)
+
+    def _settle_categories(self) -> None:
+        if self.kind is Kind.BOOLEAN and self.categories is None:
+            object.__setattr__(self, "categories", (False, True))
+        if self.categories is None:
+            if self.kind is Kind.ORDERED:
+                raise self._error("an ordered column needs its categories declared, in order")
+            return
+        if not self.categories:
+            raise self._error("categories is empty; list at least one, or write 'learn'")
+        try:
+            values = pa.array(list(self.categories), type=self.arrow_type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+            raise self._error(f"its declared categories are not all of dtype {self.dtype}: {error}") from error
+        plain = tuple(values.to_pylist())
+        if values.null_count:
+            raise self._error("a missing value is not a category; use 'missing: allowed'")
+        if len(set(plain)) < len(plain):
+            twice = next(value for value in plain if plain.count(value) > 1)
+            raise self._error(f"category {twice!r} is declared twice")
+        object.__setattr__(self, "categories", plain)
+
+    def _check_bounds(self) -> None:
+        if self.bounds is None:
+            return
+        low, high = self.number_bounds() or (0.0, 0.0)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise self._error(f"bounds {list(self.bounds)} are not finite")
+        if not low < high:
+            raise self._error(f"bounds {list(self.bounds)} are not in order, smallest first")
+        if self.kind.is_integral and max(abs(low), abs(high)) >= _LARGEST_EXACT:
+            raise self._error(f"bounds {list(self.bounds)} exceed 2^53")
+        if self.kind.is_integral and not (low.is_integer() and high.is_integer()):
+            raise self._error(f"bounds {list(self.bounds)} of a {self.kind} column must be whole numbers")
+
+    def _error(self, what: str) -> SchemaError:
+        return SchemaError(f"column {self.name!r}: {what}")
+
+
+def _as_datetime(value: Value) -> dt.datetime:
+    if isinstance(value, dt.datetime):
+        return value.replace(tzinfo=None)
+    if isinstance(value, dt.date):
+        return dt.datetime(value.year, value.month, value.day)
+    if isinstance(value, str):
+        try:
+            return dt.datetime.fromisoformat(value).replace(tzinfo=None)
+        except ValueError:
+            pass
+    raise SchemaError(f"{value!r} is not a date; write it as 2026-01-31 or 2026-01-31T12:00:00")

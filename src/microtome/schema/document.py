@@ -1,0 +1,194 @@
+"""The schema of a table, and the YAML document in which its holder reviews and declares it.
+
+The document is what becomes public with the release, so it is written for people: every column says what is
+declared and what is *to be learnt with budget*.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from microtome.errors import SchemaError
+from microtome.schema.column import Column, Kind, Outside
+
+VERSION = 1
+_LEARN = "learn"
+_COLUMN_KEYS = frozenset(
+    ["name", "kind", "dtype", "categories", "bounds", "missing", "outside", "weight", "bins", "unit"],
+)
+_HEADER = """\
+# What is public about the table. Everything in this file is published with the release.
+# Whatever says 'learn' is learnt from the data with privacy budget; declare it where you can, from public
+# knowledge only (a code book, a law, a form), never by looking at the data.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """The columns of a table, in order, and the column that is to be predicted, if there is one."""
+
+    columns: tuple[Column, ...]
+    target: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise SchemaError("the schema has no columns")
+        repeated = [name for name, count in Counter(self.names).items() if count > 1]
+        if repeated:
+            raise SchemaError(f"column {repeated[0]!r} is described twice")
+        if self.target is not None and self.target not in self.names:
+            raise SchemaError(f"target {self.target!r} is not a column; columns are {', '.join(self.names)}")
+
+    @property
+    def names(self) -> list[str]:
+        """Column names in order."""
+        return [column.name for column in self.columns]
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise SchemaError(f"no column {name!r}; columns are {', '.join(self.names)}")
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Schema:
+        """Build a schema from the parsed document, naming whatever is wrong in it."""
+        if not isinstance(document, Mapping) or "microtome-schema" not in document:
+            raise SchemaError("not a Microtome schema: the key 'microtome-schema' is missing")
+        if document["microtome-schema"] != VERSION:
+            version = document["microtome-schema"]
+            raise SchemaError(f"schema version {version!r} is not known; this Microtome reads {VERSION}")
+        _refuse_unknown(document, {"microtome-schema", "columns", "target"}, "the schema")
+        columns = document.get("columns")
+        if not isinstance(columns, Sequence) or isinstance(columns, str):
+            raise SchemaError("'columns' must be a list of columns")
+        return cls(columns=tuple(map(_column_from_dict, columns)), target=document.get("target"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as plain values; dates as ISO strings."""
+        return {
+            "microtome-schema": VERSION,
+            "target": self.target,
+            "columns": [_column_to_dict(column) for column in self.columns],
+        }
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a YAML document."""
+        try:
+            document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise SchemaError(f"{path}: no such file; write one with 'microtome schema draft'") from None
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise SchemaError(f"{path}: cannot be read as YAML: {error}") from error
+        try:
+            return cls.from_dict(document)
+        except SchemaError as error:
+            raise SchemaError(f"{path}: {error}") from None
+
+    def to_yaml(self) -> str:
+        """The document with a remark on every line that says what is declared."""
+        lines = [_HEADER + f"microtome-schema: {VERSION}", f"target: {_scalar(self.target)}", "columns:"]
+        for column in self.columns:
+            entries = _column_to_dict(column)
+            lines.append(f"  - name: {_scalar(entries.pop('name'))}")
+            lines += [f"    {key}: {_scalar(value)}{_remark(key, value)}" for key, value in entries.items()]
+        return "\n".join(lines) + "\n"
+
+
+def _refuse_unknown(entries: Mapping[str, Any], known: set[str] | frozenset[str], where: str) -> None:
+    unknown = sorted(str(key) for key in set(entries) - known)
+    if unknown:
+        raise SchemaError(f"{where} has an unknown key {unknown[0]!r}; known are {', '.join(sorted(known))}")
+
+
+def _column_from_dict(entries: Any) -> Column:
+    if not isinstance(entries, Mapping) or not isinstance(entries.get("name"), str):
+        raise SchemaError(f"every column needs a 'name' in quotes or plain letters; found {entries!r}")
+    name = entries["name"]
+    _refuse_unknown(entries, _COLUMN_KEYS, f"column {name!r}")
+    return Column(
+        name=name,
+        kind=_choice(Kind, entries.get("kind"), f"column {name!r}: kind"),
+        dtype=str(entries.get("dtype", "")),
+        categories=_declared(entries.get("categories"), name, "categories", None),
+        bounds=_declared(entries.get("bounds"), name, "bounds", 2),
+        missing=_choice_of({"allowed": True, "never": False}, entries.get("missing", "allowed"), name),
+        outside=_choice(Outside, entries.get("outside", "refuse"), f"column {name!r}: outside"),
+        weight=_number(entries.get("weight", 1.0), name, "weight"),
+        bins=int(_number(entries.get("bins", 32), name, "bins")),
+        unit=entries.get("unit"),
+    )
+
+
+def _choice(options: type[Any], value: Any, where: str) -> Any:
+    try:
+        return options(value)
+    except ValueError:
+        names = ", ".join(str(option) for option in options)
+        hint = (
+            "; free text and identifiers cannot be released: drop the column or code it as categories"
+            if value in ("text", "identifier")
+            else ""
+        )
+        raise SchemaError(f"{where} is {value!r}; it must be one of {names}{hint}") from None
+
+
+def _choice_of(options: Mapping[str, bool], value: Any, name: str) -> bool:
+    if value not in options:
+        raise SchemaError(f"column {name!r}: missing is {value!r}; it must be {' or '.join(options)}")
+    return options[value]
+
+
+def _number(value: Any, name: str, key: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise SchemaError(f"column {name!r}: {key} is {value!r}; it must be a number")
+    return value
+
+
+def _declared(value: Any, name: str, key: str, length: int | None) -> tuple[Any, ...] | None:
+    if value is None or value == _LEARN:
+        return None
+    if not isinstance(value, Sequence) or isinstance(value, str) or (length and len(value) != length):
+        form = "[smallest, largest]" if length else "a list"
+        raise SchemaError(f"column {name!r}: {key} is {value!r}; it must be {form} or '{_LEARN}'")
+    return tuple(value)
+
+
+def _column_to_dict(column: Column) -> dict[str, Any]:
+    entries: dict[str, Any] = {"name": column.name, "kind": str(column.kind), "dtype": column.dtype}
+    key, declared = ("categories", column.categories) if column.kind.is_categorical else ("bounds", column.bounds)
+    entries[key] = _LEARN if declared is None else [_plain(value) for value in declared]
+    entries["missing"] = "allowed" if column.missing else "never"
+    defaults = Column(name=column.name, kind=Kind.FLOAT)
+    if column.outside is not defaults.outside:
+        entries["outside"] = str(column.outside)
+    if column.weight != defaults.weight:
+        entries["weight"] = column.weight
+    if not column.kind.is_categorical and column.bins != defaults.bins:
+        entries["bins"] = column.bins
+    if column.unit is not None:
+        entries["unit"] = column.unit
+    return entries
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, dt.date) else value
+
+
+def _scalar(value: Any) -> str:
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=2**30).strip()
+    return text.removesuffix("...").strip()
+
+
+def _remark(key: str, value: Any) -> str:
+    if key not in ("categories", "bounds"):
+        return ""
+    return "  # to be learnt with budget" if value == _LEARN else "  # declared"

@@ -1,0 +1,113 @@
+"""From noisy counts to margins and levels: what the profile is worth after the noise.
+
+Everything here is post-processing of numbers that are already public.
+
+* A *margin* is the share of each cell, non-negative and summing to one: the noisy counts projected onto the
+  simplex, which is the least-squares estimate.
+* A *level* is what the mechanism encodes: one category, or a quantile bin of numbers, or the pool of all
+  categories too rare to tell from the noise. The cells of a level are told apart again, when a value is drawn,
+  by their margins.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from microtome.schema.cells import NumberCells
+
+_RARE = 2.0
+"""A category with fewer records than this many noise standard deviations is pooled with its like."""
+_MISTAKE = 0.01
+"""Probability that noise alone stretches the learnt bounds of a column."""
+
+
+def project_to_simplex(counts: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    """Shares p ≥ 0 with Σp = 1 that are nearest to ``counts / total`` in least squares."""
+    shares = counts / total
+    descending = np.sort(shares)[::-1]
+    excess = (np.cumsum(descending) - 1.0) / np.arange(1, len(shares) + 1)
+    active = np.flatnonzero(descending > excess)[-1]
+    projected: NDArray[np.float64] = np.maximum(shares - excess[active], 0.0)
+    projected /= projected.sum()
+    return projected
+
+
+def significant_range(counts: NDArray[np.float64], noise_scale: float) -> tuple[int, int]:
+    """First and last cell (exclusive) whose count cannot be noise alone; all cells where there is none."""
+    threshold = noise_scale * norm.isf(_MISTAKE / len(counts))
+    found = np.flatnonzero(counts > threshold)
+    return (int(found[0]), int(found[-1]) + 1) if len(found) else (0, len(counts))
+
+
+def quiet_tails(counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
+    """Counts with both ends set to zero as far as they hold nothing but noise, taken together."""
+    return _quiet_end(_quiet_end(counts, noise_scale)[::-1], noise_scale)[::-1]
+
+
+def _quiet_end(counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
+    lengths = np.arange(1, len(counts) + 1)
+    loud = np.flatnonzero(np.cumsum(counts[::-1]) > _RARE * noise_scale * np.sqrt(lengths))
+    quiet = int(loud[0]) if len(loud) else 0
+    return np.where(lengths > len(counts) - quiet, 0.0, counts)
+
+
+def category_levels(margins: NDArray[np.float64], rare_share: float) -> NDArray[np.int64]:
+    """A level for each common cell, and one for all rare cells together."""
+    rare = margins < rare_share
+    if rare.sum() == 1 and margins[rare].sum() > 0.0:
+        rare[:] = False
+    levels = np.cumsum(~rare) - 1
+    levels[rare] = (~rare).sum()
+    return _without_empty(levels, margins)
+
+
+def number_levels(cells: NumberCells, margins: NDArray[np.float64], bins: int, rare_share: float) -> NDArray[np.int64]:
+    """Quantile bins of neighbouring cells, point masses and missing values apart."""
+    values = margins[: cells.num_values]
+    point = cells.singletons() & (values >= max(1.0 / bins, rare_share))
+    wanted = 1.0 / bins
+    levels = np.zeros(len(margins), dtype=np.int64)
+    level, mass = 0, 0.0
+    for cell in range(cells.num_values):
+        after_point = cell > 0 and (point[cell - 1] or point[cell])
+        if after_point or mass >= wanted * (1.0 - 1e-9):
+            level, mass = level + (cell > 0), 0.0
+        levels[cell] = level
+        mass += values[cell]
+    levels = _merge_slivers(levels, margins, point, max(0.25 * wanted, rare_share), cells.num_values)
+    if cells.missing:
+        levels[-1] = levels[:-1].max() + 1 if margins[-1] >= rare_share else levels[int(np.argmax(values))]
+    return _without_empty(levels, margins)
+
+
+def rare_share(noise_scale: float, total: float) -> float:
+    """The share below which a cell cannot be told from noise."""
+    return _RARE * noise_scale / total
+
+
+def _merge_slivers(
+    levels: NDArray[np.int64],
+    margins: NDArray[np.float64],
+    point: NDArray[np.bool_],
+    least: float,
+    num_values: int,
+) -> NDArray[np.int64]:
+    """Join bins with too little mass to the bin before them (after them at the start)."""
+    merged = levels.copy()
+    for level in range(int(levels[:num_values].max()) + 1):
+        inside = np.flatnonzero(merged[:num_values] == level)
+        if len(inside) == 0 or point[inside].any() or margins[inside].sum() >= least:
+            continue
+        neighbour = inside[0] - 1 if inside[0] > 0 else inside[-1] + 1
+        if neighbour < num_values:
+            merged[inside] = merged[neighbour]
+    return merged
+
+
+def _without_empty(levels: NDArray[np.int64], margins: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Renumber levels 0, 1, …; cells of a level without mass join the level with most."""
+    mass = np.bincount(levels, weights=margins)
+    levels = np.where(mass[levels] > 0.0, levels, int(np.argmax(mass)))
+    return np.unique(levels, return_inverse=True)[1].astype(np.int64)
