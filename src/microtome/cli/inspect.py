@@ -41,18 +41,18 @@ def inspect(
 
 def _columns(figures: dict[str, object]) -> Table:
     table = Table(header_style="bold", title_justify="left")
-    for heading in ("column", "kind", "values", "known by", "levels", "missing", "noise in counts"):
-        table.add_column(heading, justify="right" if heading in ("levels", "missing", "noise in counts") else "left")
+    for heading in ("column", "kind", "values", "known", "levels", "missing", "± count"):
+        table.add_column(heading, justify="right" if heading in ("levels", "missing", "± count") else "left")
     for column in figures["columns"]:  # type: ignore[attr-defined]
-        bounds = " … ".join(column["bounds"]) if "bounds" in column else f"{column['categories']} categories"
+        bounds = " … ".join(column["bounds"]) if "bounds" in column else f"{column['categories']} values"
         mark = "  (target)" if column["name"] == figures["target"] else ""
         table.add_row(
             column["name"] + mark,
             column["kind"],
             bounds,
-            "declaration" if column["declared"] else "profile",
+            "declared" if column["declared"] else "learnt",
             str(column["levels"]),
             f"{column['missing_share']:.1%}",
-            f"± {column['noise_scale']:.1f}",
+            f"{column['noise_scale']:.1f}",
         )
     return table

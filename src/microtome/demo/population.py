@@ -183,7 +183,8 @@ def _registered(rng: np.random.Generator, age: Floats) -> Floats:
 
 def _gumbel_choice(rng: np.random.Generator, scores: Floats) -> Ints:
     """One option a row, with probability proportional to exp(score)."""
-    return np.argmax(scores + rng.gumbel(size=scores.shape), axis=1).astype(np.int64)
+    chosen: Ints = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+    return chosen
 
 
 def _sigmoid(score: Floats) -> Floats:
