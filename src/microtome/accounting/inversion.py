@@ -14,7 +14,7 @@ Profile = Callable[[float], float]
 NUMERICAL_SLACK = 1e-6
 """Relative error that integrals may have; δ(ε) is taken to be this much larger wherever it is compared."""
 
-_LARGEST_EPSILON = 1e9
+_LARGEST_EPSILON = 1e15
 _SMALLEST_LOG_ARGUMENT = 1e-320
 
 
