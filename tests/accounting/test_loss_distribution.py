@@ -6,7 +6,14 @@ from collections.abc import Callable
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
-from microtome.accounting import GaussianEvent, SubsampledEvent, delta, epsilon, gaussian_epsilon
+from microtome.accounting import (
+    GaussianEvent,
+    SubsampledEvent,
+    delta,
+    epsilon,
+    gaussian_delta,
+    gaussian_epsilon,
+)
 from microtome.accounting.divergence import Pair, gaussian_pair, slice_pair, subsampled_pair
 from microtome.accounting.inversion import smallest_epsilon
 from microtome.accounting.loss_distribution import LossDistribution
@@ -78,3 +85,10 @@ def test_composition_costs_more_than_its_parts_and_less_than_their_sum(slices) -
 
 def test_far_beyond_the_support_only_the_counted_tail_is_left(slices) -> None:
     assert 0 <= delta([slices("gaussian", 20, 30, 2.0)] * 2, 1e4) < 1e-16
+
+
+def test_rounding_of_the_transform_does_not_drown_small_deltas() -> None:
+    """Untilted masses would be lost below about 1e-16 times the number of points."""
+    losses = LossDistribution([(gaussian_pair(0.25), 16)])
+    at = gaussian_epsilon(1e-15, 1.0)
+    assert 1 - 1e-6 <= losses.delta(at) / gaussian_delta(at, 1.0) <= 1.05
