@@ -88,7 +88,8 @@ def slice_hockey_stick(event: SliceEvent, base_mu: float = 0.0) -> HockeyStick:
             np.einsum("ij,j->i", gaussian_hockey_stick(flat[start : start + rows, None], mu), law.weights) + law.tail
             for start in range(0, flat.size, rows)
         ]
-        return np.minimum(np.concatenate(parts), 1.0).reshape(np.shape(epsilon))
+        averages: FloatArray = np.concatenate(parts)
+        return np.minimum(averages, 1.0).reshape(np.shape(epsilon))
 
     return stick
 
