@@ -81,6 +81,6 @@ def numbers_to_arrow(column: Column, numbers: NDArray[np.float64], missing: NDAr
     """Numbers back to the column's storage type, missing values as nulls."""
     if column.kind is Kind.DATE:
         return pa.array(numbers.astype(np.int32), mask=missing).cast(column.arrow_type)
-    if column.kind.is_integral or pa.types.is_integer(column.arrow_type):
+    if column.kind.is_integral:
         return pa.array(numbers.astype(np.int64), mask=missing).cast(column.arrow_type)
     return pa.array(numbers, mask=missing).cast(column.arrow_type)

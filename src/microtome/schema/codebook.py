@@ -114,10 +114,10 @@ class ColumnCode:
         return order[np.clip(found, first, last)]
 
     def _without_other(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Where "(other)" has no name in the column's type, a named category in its stead."""
+        """Where "(other)" has no name in the column's type, a named category in its stead, if there is one."""
         assert isinstance(self.cells, CategoryCells)
         named = len(self.cells.categories)
-        if not self.cells.other or self.column.dtype == "string":
+        if not self.cells.other or self.column.dtype == "string" or named == 0:
             return cells
         shares = self.margins[:named] if self.margins[:named].sum() > 0 else np.ones(named)
         replacement = rng.choice(named, size=len(cells), p=shares / shares.sum())

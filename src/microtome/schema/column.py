@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
 import pyarrow as pa
 
 from microtome.errors import SchemaError
@@ -66,10 +67,11 @@ DTYPES: dict[str, pa.DataType] = {
 _DTYPES_OF_KIND: dict[Kind, frozenset[str]] = {
     Kind.BOOLEAN: frozenset({"bool"}),
     Kind.INTEGER: frozenset(name for name in DTYPES if "int" in name or "float" in name),
-    Kind.FLOAT: frozenset(name for name in DTYPES if "int" in name or "float" in name),
+    Kind.FLOAT: frozenset({"float32", "float64"}),
     Kind.DATE: frozenset({"date"}),
     Kind.DATETIME: frozenset({"datetime"}),
 }
+_COUNTED_AS = {Kind.DATE: pa.int32(), Kind.DATETIME: pa.int64()}
 _DEFAULT_DTYPE = {
     Kind.CATEGORICAL: "string",
     Kind.ORDERED: "string",
@@ -111,6 +113,8 @@ class Column:
     unit: str | None = None
 
     def __post_init__(self) -> None:
+        self._settle_option("kind", Kind)
+        self._settle_option("outside", Outside)
         if not self.dtype:
             object.__setattr__(self, "dtype", _DEFAULT_DTYPE[self.kind])
         if self.dtype not in DTYPES:
@@ -126,7 +130,7 @@ class Column:
         if not 2 <= self.bins <= 1024:
             raise self._error(f"bins is {self.bins}; it must be between 2 and 1024")
         self._settle_categories()
-        self._check_bounds()
+        self._settle_bounds()
 
     @property
     def is_declared(self) -> bool:
@@ -146,14 +150,21 @@ class Column:
         return low, high
 
     def to_number(self, value: Value) -> float:
-        """A measured value as a number: itself, or days or microseconds since 1970."""
+        """A measured value as a number: itself as it is stored, or days or microseconds since 1970."""
         if self.kind is Kind.DATE:
-            return float((_as_datetime(value) - _EPOCH).days)
+            return float((self._as_datetime(value) - _EPOCH).days)
         if self.kind is Kind.DATETIME:
-            return float((_as_datetime(value) - _EPOCH) // _MICROSECOND)
+            return float((self._as_datetime(value) - _EPOCH) // _MICROSECOND)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._error(f"{value!r} is not a number")
-        return float(value)
+        return float(np.float32(value)) if self.dtype == "float32" else float(value)
+
+    def _settle_option(self, name: str, options: type[StrEnum]) -> None:
+        value = getattr(self, name)
+        try:
+            object.__setattr__(self, name, options(value))
+        except ValueError:
+            raise self._error(f"{name} is {value!r}; it must be one of {', '.join(options)}") from None
 
     def _settle_categories(self) -> None:
         if self.kind is Kind.BOOLEAN and self.categories is None:
@@ -165,23 +176,43 @@ class Column:
         if not self.categories:
             raise self._error("categories is empty; list at least one, or write 'learn'")
         try:
-            values = pa.array(list(self.categories), type=self.arrow_type)
+            values = self._stored(list(self.categories))
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
             raise self._error(f"its declared categories are not all of dtype {self.dtype}: {error}") from error
         plain = tuple(values.to_pylist())
         if values.null_count:
             raise self._error("a missing value is not a category; use 'missing: allowed'")
+        endless = [value for value in plain if isinstance(value, float) and not math.isfinite(value)]
+        if endless:
+            raise self._error(f"category {endless[0]} is not a finite number")
         if len(set(plain)) < len(plain):
             twice = next(value for value in plain if plain.count(value) > 1)
             raise self._error(f"category {twice!r} is declared twice")
         object.__setattr__(self, "categories", plain)
 
-    def _check_bounds(self) -> None:
+    def _stored(self, values: list[Value]) -> pa.Array:
+        """Values in the column's storage type; dates and times may come as text, as documents have them."""
+        if pa.types.is_temporal(self.arrow_type) and all(isinstance(value, str) for value in values):
+            return pa.array(values, type=pa.string()).cast(self.arrow_type)
+        return pa.array(values, type=self.arrow_type)
+
+    def _settle_bounds(self) -> None:
         if self.bounds is None:
             return
-        low, high = self.number_bounds() or (0.0, 0.0)
-        if not (math.isfinite(low) and math.isfinite(high)):
-            raise self._error(f"bounds {list(self.bounds)} are not finite")
+        if isinstance(self.bounds, str) or len(self.bounds) != 2:
+            raise self._error(f"bounds is {self.bounds!r}; it must be the smallest and the largest value")
+        low, high = (self.to_number(value) for value in self.bounds)
+        self._check_bounds(low, high)
+        if self.kind in (Kind.DATE, Kind.DATETIME):
+            settled = pa.array([int(low), int(high)]).cast(_COUNTED_AS[self.kind]).cast(self.arrow_type).to_pylist()
+            object.__setattr__(self, "bounds", tuple(settled))
+        else:
+            object.__setattr__(self, "bounds", tuple(self.bounds))
+
+    def _check_bounds(self, low: float, high: float) -> None:
+        assert self.bounds is not None
+        if not math.isfinite(high - low):
+            raise self._error(f"bounds {list(self.bounds)} are not finite, or too far apart")
         if not low < high:
             raise self._error(f"bounds {list(self.bounds)} are not in order, smallest first")
         if self.kind.is_integral and max(abs(low), abs(high)) >= _LARGEST_EXACT:
@@ -189,18 +220,17 @@ class Column:
         if self.kind.is_integral and not (low.is_integer() and high.is_integer()):
             raise self._error(f"bounds {list(self.bounds)} of a {self.kind} column must be whole numbers")
 
+    def _as_datetime(self, value: Value) -> dt.datetime:
+        if isinstance(value, dt.datetime):
+            return value.replace(tzinfo=None)
+        if isinstance(value, dt.date):
+            return dt.datetime(value.year, value.month, value.day)
+        if isinstance(value, str):
+            try:
+                return dt.datetime.fromisoformat(value).replace(tzinfo=None)
+            except ValueError:
+                pass
+        raise self._error(f"{value!r} is not a date; write it as 2026-01-31 or 2026-01-31T12:00:00")
+
     def _error(self, what: str) -> SchemaError:
         return SchemaError(f"column {self.name!r}: {what}")
-
-
-def _as_datetime(value: Value) -> dt.datetime:
-    if isinstance(value, dt.datetime):
-        return value.replace(tzinfo=None)
-    if isinstance(value, dt.date):
-        return dt.datetime(value.year, value.month, value.day)
-    if isinstance(value, str):
-        try:
-            return dt.datetime.fromisoformat(value).replace(tzinfo=None)
-        except ValueError:
-            pass
-    raise SchemaError(f"{value!r} is not a date; write it as 2026-01-31 or 2026-01-31T12:00:00")

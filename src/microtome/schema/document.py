@@ -123,7 +123,7 @@ def _column_from_dict(entries: Any) -> Column:
         missing=_choice_of({"allowed": True, "never": False}, entries.get("missing", "allowed"), name),
         outside=_choice(Outside, entries.get("outside", "refuse"), f"column {name!r}: outside"),
         weight=_number(entries.get("weight", 1.0), name, "weight"),
-        bins=int(_number(entries.get("bins", 32), name, "bins")),
+        bins=_whole_number(entries.get("bins", 32), name, "bins"),
         unit=entries.get("unit"),
     )
 
@@ -150,6 +150,12 @@ def _choice_of(options: Mapping[str, bool], value: Any, name: str) -> bool:
 def _number(value: Any, name: str, key: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise SchemaError(f"column {name!r}: {key} is {value!r}; it must be a number")
+    return value
+
+
+def _whole_number(value: Any, name: str, key: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise SchemaError(f"column {name!r}: {key} is {value!r}; it must be a whole number")
     return value
 
 

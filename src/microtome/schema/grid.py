@@ -36,7 +36,7 @@ def initial_cells(column: Column) -> Cells | None:
         other = column.outside is Outside.CLAMP
         return CategoryCells(categories=column.categories, other=other, missing=column.missing)
     bounds = column.number_bounds()
-    edges = _learning_edges(column.kind) if bounds is None else _declared_edges(column.kind, *bounds)
+    edges = _learning_edges(column) if bounds is None else _declared_edges(column.kind, *bounds)
     return NumberCells(edges=edges, integral=column.kind.is_integral, missing=column.missing)
 
 
@@ -57,16 +57,24 @@ def _declared_edges(kind: Kind, low: float, high: float) -> NDArray[np.float64]:
     return np.unique(np.concatenate([[low], inside, [end]]))
 
 
-def _learning_edges(kind: Kind) -> NDArray[np.float64]:
-    if kind in (Kind.DATE, Kind.DATETIME):
-        return _month_edges(microseconds=kind is Kind.DATETIME)
-    integral = kind is Kind.INTEGER
+def _learning_edges(column: Column) -> NDArray[np.float64]:
+    if column.kind in (Kind.DATE, Kind.DATETIME):
+        return _month_edges(microseconds=column.kind is Kind.DATETIME)
+    integral = column.kind is Kind.INTEGER
     first = 0 if integral else _SMALLEST_EXPONENT
     exponents = np.arange(first, _LARGEST_EXPONENT)
     steps = 1.0 + np.arange(CELLS_PER_OCTAVE) / CELLS_PER_OCTAVE
     magnitudes = (2.0 ** exponents[:, None] * steps).ravel()
     edges = _both_sides(np.append(magnitudes, 2.0**_LARGEST_EXPONENT), integral)
-    return np.unique(np.round(edges) if integral else edges)
+    edges = np.unique(np.round(edges) if integral else edges)
+    return _within_type(edges, column) if "int" in column.dtype else edges
+
+
+def _within_type(edges: NDArray[np.float64], column: Column) -> NDArray[np.float64]:
+    """No cell beyond what the storage type can hold: noise alone could put a drawn value there."""
+    limits = np.iinfo(column.dtype)
+    low, end = np.clip([float(limits.min), float(limits.max) + 1.0], edges[0], edges[-1])
+    return np.unique(np.concatenate([[low], edges[(edges >= low) & (edges <= end)], [end]]))
 
 
 def _both_sides(magnitudes: NDArray[np.float64], integral: bool) -> NDArray[np.float64]:
