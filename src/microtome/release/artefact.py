@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import weakref
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,6 @@ class Release:
         self.schema = Schema.from_dict(manifest.schema)
         self.codebook = Codebook.from_parts(self.schema, manifest.codebook, arrays)
         self.directions: NDArray[np.float64] = arrays["directions"]
-        self._temporary: TemporaryDirectory[str] | None = None
 
     @classmethod
     def load(cls, path: str | Path, *, verify: bool = True) -> Release:
@@ -53,8 +52,9 @@ class Release:
                 manifest = _manifest(file.metadata() or {})
                 names = [name for name in file.keys() if name != "rows"]  # noqa: SIM118
                 arrays = {name: file.get_tensor(name) for name in names}
-                shape = tuple(file.get_slice("rows").get_shape())
-            _check(manifest, arrays, shape)
+                rows = file.get_slice("rows")
+                shape, dtype = tuple(rows.get_shape()), rows.get_dtype()
+            _check(manifest, arrays, shape, dtype)
             release = cls(path, manifest, arrays)
             if verify:
                 release.verify_rows()
@@ -123,11 +123,12 @@ class Release:
         blocks = self.manifest.mechanism.directions.count // self.manifest.mechanism.directions.dim
         return self.rows(first, last) @ self.directions.T / blocks
 
-    def chunks(self) -> Iterator[tuple[int, int]]:
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int]]:
         """Row ranges that fit in memory, in file order."""
+        last = self.num_rows if last is None else last
         size = max(1, _CHUNK_ENTRIES // max(self.directions.shape))
-        for first in range(0, self.num_rows, size):
-            yield first, min(first + size, self.num_rows)
+        for start in range(first, last, size):
+            yield start, min(start + size, last)
 
     def verify_rows(self) -> None:
         """Check every row against its checksum."""
@@ -148,9 +149,9 @@ class Release:
             return np.ascontiguousarray(file.get_slice("rows")[first : self.num_rows if last is None else last])
 
 
-def keep_temporary(release: Release, directory: TemporaryDirectory[str]) -> Release:
+def keep_temporary(release: Release, directory: Path) -> Release:
     """Tie the directory that holds a release to the release's own life."""
-    release._temporary = directory
+    weakref.finalize(release, shutil.rmtree, directory, ignore_errors=True)
     return release
 
 
@@ -163,15 +164,18 @@ def _manifest(metadata: dict[str, str]) -> Manifest:
     return Manifest.from_dict(json.loads(text))
 
 
-def _check(manifest: Manifest, arrays: dict[str, NDArray[Any]], rows_shape: tuple[int, ...]) -> None:
+def _check(manifest: Manifest, arrays: dict[str, NDArray[Any]], rows_shape: tuple[int, ...], rows_dtype: str) -> None:
+    """Compare the header's tensors with the manifest: checksums cover their bytes but not how to read these."""
     law = manifest.mechanism.directions
-    if rows_shape != (manifest.contents.num_rows, law.count):
-        raise ReleaseError(f"rows are {rows_shape}, the manifest says {(manifest.contents.num_rows, law.count)}")
+    if rows_shape != (manifest.contents.num_rows, law.count) or rows_dtype != "I16":
+        wanted_shape = (manifest.contents.num_rows, law.count)
+        raise ReleaseError(f"rows are {rows_dtype} of shape {rows_shape}, the manifest says I16 of {wanted_shape}")
     wanted = {name: value for name, value in manifest.checksums.items() if name != "rows"}
     if set(wanted) != set(arrays):
         raise ReleaseError("its tensors are not those the manifest lists")
     for name, array in arrays.items():
-        if digest(np.ascontiguousarray(array).tobytes()) != wanted[name]:
+        whole = name.endswith("/levels")
+        if array.dtype != (np.int64 if whole else np.float64) or digest(array.tobytes()) != wanted[name]:
             raise ReleaseError(f"{name} was altered: the checksum is wrong")
     if arrays["directions"].shape != (law.dim, law.count):
         raise ReleaseError(f"directions are {arrays['directions'].shape}, not {(law.dim, law.count)}")

@@ -39,12 +39,20 @@ def digest(data: bytes | memoryview) -> str:
 
 def check_output(path: Path, *, force: bool) -> None:
     """Refuse, before anything is spent, an output that exists or cannot be created."""
+    if path.is_dir():
+        raise OutputError(f"{path} is a directory; give the name of a file")
     if path.exists() and not force:
         raise OutputError(f"{path} exists; choose another name, or say --force to replace it")
     if not path.parent.is_dir():
         raise OutputError(f"{path.parent} is not a directory; create it first")
     if not os.access(path.parent, os.W_OK):
         raise OutputError(f"{path.parent} is not writable")
+
+
+def check_space(directory: Path, size: int) -> None:
+    """Refuse a disk that has no room for ``size`` more bytes."""
+    if shutil.disk_usage(directory).free < size:
+        raise OutputError(f"{directory} has less than the {size / 2**20:,.1f} MiB free that are needed")
 
 
 class ContainerWriter:
@@ -68,12 +76,15 @@ class ContainerWriter:
         header = self._header(manifest)
         self._rows_at = len(header) + small
         self._size = self._rows_at + 2 * rows_shape[0] * rows_shape[1]
-        if shutil.disk_usage(path.parent).free < self._size:
-            raise OutputError(f"{path.parent} has less than the {self._size / 2**20:,.0f} MiB free that are needed")
+        check_space(path.parent, self._size)
         with self._translate_errors():
             self._file = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
             body = b"".join(np.ascontiguousarray(arrays[name]).tobytes() for name in sorted(arrays))
             self._write_at(0, header + body)
+        except BaseException:
+            self.discard()
+            raise
 
     def __enter__(self) -> ContainerWriter:
         return self
