@@ -24,7 +24,7 @@ def cell_indices(array: pa.Array, column: Column, cells: Cells) -> NDArray[np.in
 
 
 def checked(array: pa.Array, column: Column) -> pa.Array:
-    """The values with NaN as missing; refuses missing values where they are declared not to occur."""
+    """The values with NaN as missing; refuses what is declared not to occur, and categories without end."""
     if pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     if array.null_count and not column.missing:
@@ -32,6 +32,10 @@ def checked(array: pa.Array, column: Column) -> pa.Array:
             f"column {column.name!r} has a missing value (null or NaN) though the schema says "
             "'missing: never'; declare 'missing: allowed' or fill it in"
         )
+    if column.kind.is_categorical and pa.types.is_floating(array.type):
+        endless = np.asarray(pc.is_inf(array).fill_null(False))
+        if endless.any():
+            raise _outside_error(array, column, int(np.argmax(endless)))
     return array
 
 

@@ -8,10 +8,11 @@ ledger but never undercharged it.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -23,16 +24,21 @@ from microtome.accounting import (
     Accountant,
     DirectionKind,
     Event,
-    GaussianEvent,
     Ledger,
     Neighbours,
-    gaussian_mu,
 )
 from microtome.errors import TableError
 from microtome.private.cell_index import cell_indices
 from microtome.private.dealing import Sampler, Shuffler
 from microtome.private.pipeline import ordered_map
-from microtome.private.plan import ProfilePlan, SlicePlan, check_table_size, plan_profile, plan_slices
+from microtome.private.plan import (
+    ProfilePlan,
+    SlicePlan,
+    check_table_size,
+    expected_dim,
+    plan_profile,
+    plan_slices,
+)
 from microtome.private.profile import Profile, Tally
 from microtome.private.randomness import GRID, Randomness, SystemRandomness
 from microtome.private.settings import PrivacySettings, RunSettings, option
@@ -47,6 +53,7 @@ from microtome.release import (
     Release,
     ReleaseKind,
     check_output,
+    check_space,
     digest,
     keep_temporary,
 )
@@ -82,15 +89,14 @@ class Curator:
         tally = self._count()
         check_table_size(self.settings, tally.num_rows, self.table.origin)
         profile_plan = plan_profile(self.settings, self.schema)
-        self._check_budget()
+        self._check_room(output, profile_plan, tally.num_rows)
         entries = [self._debit("profile", profile_plan.events)]
         profile = tally.publish(profile_plan.budget, self.randomness, centred=self.settings.centred)
         plan = plan_slices(self.settings, profile.codebook.dim, tally.num_rows, profile_plan.events)
-        entries.append(self._debit("slices", plan.events))
-        path = self._publish_slices(output, profile, profile_plan, plan, tally.num_rows)
+        entries.append(self._publish_slices(output, profile, profile_plan, plan, tally.num_rows))
         if isinstance(self.randomness, SystemRandomness):
             self.randomness.forget()
-        published = Release.load(path, verify=False)
+        published = Release.load(output, verify=False)
         for entry in entries:
             self.ledger.complete(entry, artefact=published.fingerprint)
         return published
@@ -101,10 +107,17 @@ class Curator:
             tally.add(block)
         return tally
 
-    def _check_budget(self) -> None:
-        """Refuse what the book does not allow as a whole, before any part of it is spent."""
-        whole = GaussianEvent(mu=gaussian_mu(self.settings.epsilon, self.settings.delta))
-        self.ledger.check(self.dataset, [whole], neighbours=self.settings.neighbours)
+    def _check_room(self, output: Path, profile_plan: ProfilePlan, num_records: int) -> None:
+        """Refuse what the book or the disk has no room for as a whole, before any part of it is spent.
+
+        The encoded dimension is not known before the profile is. A guess will do for the book: what the slices
+        cost hardly depends on it, and not at all for whole orthogonal blocks.
+        """
+        plan = plan_slices(self.settings, expected_dim(self.schema), num_records, profile_plan.events)
+        events = [*profile_plan.events, *plan.events]
+        self.ledger.check(self.dataset, events, neighbours=self.settings.neighbours)
+        smallest = self.settings.direction_law(len(self.schema.columns))
+        check_space(output.parent, 2 * plan.num_rows * smallest.count)
 
     def _debit(self, purpose: str, events: tuple[Event, ...]) -> str:
         return self.ledger.debit(
@@ -117,13 +130,15 @@ class Curator:
 
     def _publish_slices(
         self, output: Path, profile: Profile, profile_plan: ProfilePlan, plan: SlicePlan, num_records: int
-    ) -> Path:
+    ) -> str:
+        """Write the file; gives the ledger's entry, which is made once there is a place for the file."""
         directions = draw_directions(plan.law, self.randomness)
         parts, arrays = profile.codebook.to_parts()
         arrays["directions"] = directions
         bin_rows = max(1, self.run.bin_entries // plan.law.count)
         manifest = self._manifest(profile, profile_plan, plan, parts, arrays, bin_rows)
         with ContainerWriter(output, arrays, (plan.num_rows, plan.law.count), manifest.to_dict()) as file:
+            entry = self._debit("slices", plan.events)
             shuffler = Shuffler(
                 num_rows=plan.num_rows,
                 bin_rows=bin_rows,
@@ -142,7 +157,7 @@ class Curator:
             digests = [digest(rows.data) for rows in shuffler.finish()]
             checksums = {**manifest.checksums, "rows": digests}
             file.finish(replace(manifest, checksums=checksums).to_dict())
-        return output
+        return entry
 
     def _noisy_rows(
         self, codebook: Codebook, plan: SlicePlan, mechanism: SlicingMechanism, num_records: int
@@ -312,8 +327,12 @@ def release(
     )
     if output is not None:
         return curator.release(Path(output))
-    directory = TemporaryDirectory(prefix="microtome-")
-    return keep_temporary(curator.release(Path(directory.name) / "table.release"), directory)
+    directory = Path(mkdtemp(prefix="microtome-"))
+    try:
+        return keep_temporary(curator.release(directory / "table.release"), directory)
+    except BaseException:
+        shutil.rmtree(directory)
+        raise
 
 
 def _levels(block: pa.Table, codebook: Codebook) -> NDArray[np.int64]:

@@ -76,6 +76,11 @@ def check_table_size(settings: PrivacySettings, num_records: int, origin: str) -
         )
 
 
+def expected_dim(schema: Schema) -> int:
+    """A guess of the encoded dimension, before the profile tells it."""
+    return sum(len(column.categories) + 2 if column.categories else 2 * column.bins for column in schema.columns)
+
+
 def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     """The profile's share of the budget."""
     learnt = sum(column.kind.is_categorical and not column.is_declared for column in schema.columns)

@@ -60,11 +60,12 @@ class ProfileBudget:
     def threshold(self, noise_scale: float, num_learnt: int) -> float:
         """The noisy count T below which an undeclared category is not shown.
 
-        A category with one record passes with probability Φ(−(T−1)/σ). At most one such category a column
-        tells neighbours apart, two where a record is replaced.
+        A category with one record passes with probability Φ(−(T−1)/σ), T raised by the half step by which the
+        grid may round a count up. At most one such category a column tells neighbours apart, two where a record
+        is replaced.
         """
         tail = self.threshold_delta / (num_learnt * self._cells_changed)
-        return float(1.0 + noise_scale * norm.isf(tail))
+        return float(1.0 + noise_scale * (norm.isf(tail) + 0.5 / GRID))
 
     @property
     def _cells_changed(self) -> int:
@@ -149,7 +150,12 @@ class Tally:
 
 
 def _noisy(counts: NDArray[np.float64], scale: float, stream: np.random.Generator) -> NDArray[np.float64]:
-    return add_gaussian_noise(counts, scale, stream).astype(np.float64) * (scale / GRID)
+    """Counts under noise. Whole grid steps are added after the rounding, so that large counts round like small."""
+    step = scale / GRID
+    whole = np.floor(counts / step)
+    noisy = add_gaussian_noise(counts - whole * step, scale, stream).astype(np.float64)
+    noisy += whole
+    return noisy * step
 
 
 def _width(cells: Cells | None) -> int:

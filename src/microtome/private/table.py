@@ -121,7 +121,7 @@ def _open_csv(path: Path) -> PrivateTable:
         )
         try:
             return pacsv.open_csv(path, read_options=pacsv.ReadOptions(block_size=_CSV_BLOCK), convert_options=convert)
-        except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+        except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
             raise _csv_error(path, names, error) from error
 
     def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
@@ -131,7 +131,7 @@ def _open_csv(path: Path) -> PrivateTable:
                 yield reader.read_next_batch()
             except StopIteration:
                 return
-            except pa.ArrowInvalid as error:
+            except (pa.ArrowInvalid, OSError) as error:
                 raise _csv_error(path, names, error) from error
 
     types = dict(zip(names, read(None).schema.types, strict=True))
@@ -143,8 +143,8 @@ def _csv_header(path: Path) -> list[str]:
     try:
         with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
             header = next(csv.reader(lines), [])
-    except (UnicodeDecodeError, gzip.BadGzipFile) as error:
-        raise TableError(f"{path}: not a CSV file in UTF-8: {error}") from error
+    except (UnicodeDecodeError, csv.Error, EOFError, OSError) as error:
+        raise TableError(f"{path}: not a readable CSV file in UTF-8: {error}") from error
     if not header or any(not name.strip() for name in header):
         raise TableError(f"{path}: the first line must name every column; it is {','.join(header)!r}")
     return header
@@ -170,6 +170,11 @@ def _open_frame(source: Any) -> PrivateTable:
         table = pa.table(pa.RecordBatchReader.from_stream(source).read_all())
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise TableError(f"the table cannot be turned into Arrow: {'; '.join(map(str, error.args))}") from error
+
+    _refuse_repeated(table.column_names, "the table")
+    if names:
+        # A pandas index travels as one more column, which nobody has named as part of the table.
+        table = table.select([str(name) for name in names])
 
     def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
         yield from table.select([column.name for column in columns]).to_batches(_BATCH_ROWS)
@@ -205,7 +210,18 @@ def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         raise pa.ArrowInvalid(f"values are stored as {array.type}")
     if pa.types.is_floating(array.type) and pa.types.is_integer(wanted):
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    if pa.types.is_boolean(wanted) and not (pa.types.is_boolean(array.type) or _is_text(array.type)):
+        array = _zero_or_one(array)
     return array.cast(wanted, safe=not pa.types.is_timestamp(wanted))
+
+
+def _zero_or_one(array: pa.Array) -> pa.Array:
+    """Arrow would take every number but zero for true."""
+    numbers = array.cast(pa.float64())
+    wrong = pc.and_not(numbers.is_valid(), pc.is_in(numbers, value_set=pa.array([0.0, 1.0])))
+    if pc.any(wrong).as_py():
+        raise pa.ArrowInvalid(f"value {array.filter(wrong)[0]} is neither 0 nor 1")
+    return numbers
 
 
 def _is_text(arrow_type: pa.DataType) -> bool:
