@@ -34,8 +34,8 @@ def budget(
     """
     if (epsilon is None) == (sigma is None):
         raise ParameterError("give either --epsilon, to get the noise, or --sigma, to get ε")
-    count = num_directions or dim
-    if count % slice_dim:
+    count = dim if num_directions is None else num_directions
+    if slice_dim < 1 or count % slice_dim:
         raise ParameterError(f"{count} directions do not make whole slices of dimension {slice_dim}")
     law = Directions(kind=directions, dim=dim, num_slices=count // slice_dim, slice_dim=slice_dim)
     nonnegative = neighbours is Neighbours.REPLACE_ONE

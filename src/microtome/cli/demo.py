@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
 import pyarrow.csv as pacsv
 import typer
+from rich.markup import escape
 
 from microtome.cli import inspect as inspect_verb
 from microtome.cli import release as release_verb
@@ -20,24 +20,22 @@ def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Directory to write.")],
     people: Annotated[int, typer.Option(help="Size of the simulated population.")] = 50_000,
     epsilon: Annotated[float, typer.Option(help="Total ε of the release.")] = 5.0,
-    force: Annotated[bool, typer.Option(help="Replace an existing directory.")] = False,
+    force: Annotated[bool, typer.Option(help="Replace the files of an earlier demo.")] = False,
 ) -> None:
     """Simulate a town, release it, and look at the release."""
-    if output.exists():
-        if not force:
-            raise OutputError(f"{output} exists; choose another directory, or say --force to replace it")
-        shutil.rmtree(output)
-    output.mkdir(parents=True)
+    if output.exists() and not (force and output.is_dir()):
+        raise OutputError(f"{output} exists; choose another directory, or say --force to replace an earlier demo")
+    output.mkdir(parents=True, exist_ok=True)
     table, schema, released = (output / name for name in ("people.csv", "schema.yaml", "people.release"))
     _say(f"1. A simulated town of {people:,} people: {table}")
     pacsv.write_csv(population(people), table)
     _say(f"2. What its office declares as public: {schema}")
     schema.write_text(population_schema().to_yaml(), encoding="utf-8")
     _say(f"3. The only private step: microtome release {table} --schema {schema} --epsilon {epsilon:g} -o {released}")
-    release_verb.release(table, schema=schema, epsilon=epsilon, output=released)
+    release_verb.release(table, schema=schema, epsilon=epsilon, output=released, force=force)
     _say(f"4. What anybody may know: microtome inspect {released}")
     inspect_verb.inspect(released)
 
 
 def _say(text: str) -> None:
-    console.print(f"\n[bold]{text}[/]", soft_wrap=True)
+    console.print(f"\n[bold]{escape(text)}[/]", soft_wrap=True)

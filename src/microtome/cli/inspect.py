@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from microtome.cli.screen import console
@@ -24,7 +25,9 @@ def inspect(
     if as_json:
         typer.echo(json.dumps(figures, indent=2, ensure_ascii=False))
         return
-    console.print(f"[bold]{release}[/]  ({figures['kind']}, format {figures['format_version']})", soft_wrap=True)
+    console.print(
+        f"[bold]{escape(str(release))}[/]  ({figures['kind']}, format {figures['format_version']})", soft_wrap=True
+    )
     for line in promise_in_words(opened):
         console.print(line, soft_wrap=True)
     console.print(_columns(figures))
@@ -47,7 +50,7 @@ def _columns(figures: dict[str, object]) -> Table:
         bounds = " … ".join(column["bounds"]) if "bounds" in column else f"{column['categories']} values"
         mark = "  (target)" if column["name"] == figures["target"] else ""
         table.add_row(
-            column["name"] + mark,
+            escape(column["name"]) + mark,
             column["kind"],
             bounds,
             "declared" if column["declared"] else "learnt",

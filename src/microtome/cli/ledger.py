@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from microtome.accounting import Ledger, epsilon
@@ -47,7 +48,7 @@ def set_budget(
 ) -> None:
     """Set the most that may ever be spent on a data set; releases beyond it are refused."""
     Ledger(ledger).set_budget(dataset, epsilon=epsilon, delta=delta)
-    console.print(f"{dataset}: at most ε = {epsilon:g} at δ = {delta:g}, from now on enforced.", soft_wrap=True)
+    console.print(f"{escape(dataset)}: at most ε = {epsilon:g} at δ = {delta:g}, from now on enforced.", soft_wrap=True)
 
 
 def _account(book: Ledger, name: str, delta: float) -> dict[str, Any]:
@@ -81,7 +82,8 @@ def _finite(value: float) -> float | None:
 def _print(account: dict[str, Any]) -> None:
     spent, left, budget = account["spent"], account["left"], account["budget"]
     epsilon_spent = "without bound" if spent["epsilon"] is None else f"ε = {spent['epsilon']:.4g}"
-    console.print(f"[bold]{account['dataset']}[/]: spent {epsilon_spent} at δ = {spent['delta']:g}", soft_wrap=True)
+    name = escape(account["dataset"])
+    console.print(f"[bold]{name}[/]: spent {epsilon_spent} at δ = {spent['delta']:g}", soft_wrap=True)
     if budget is None:
         console.print("no budget is set; 'microtome ledger set-budget' sets one and enforces it", soft_wrap=True)
     else:
@@ -93,6 +95,7 @@ def _print(account: dict[str, Any]) -> None:
     table = Table("time", "purpose", "ε alone", "neighbours", "status", "artefact", header_style="bold")
     for entry in account["entries"]:
         alone = "∞" if entry["epsilon"] is None else f"{entry['epsilon']:.4g}"
-        name = (entry["artefact"] or "")[:12]
-        table.add_row(entry["time"], entry["purpose"], alone, entry["neighbours"], entry["status"], name)
+        artefact = (entry["artefact"] or "")[:12]
+        purpose = escape(entry["purpose"])
+        table.add_row(entry["time"], purpose, alone, entry["neighbours"], entry["status"], artefact)
     console.print(table)

@@ -22,6 +22,10 @@ app = typer.Typer(
 )
 
 
+_INTERRUPTED = 130
+"""The exit code that Typer makes of Ctrl-C, without a word."""
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"microtome {__version__}")
@@ -50,6 +54,7 @@ def run() -> None:
     except MicrotomeError as error:
         complain(str(error))
         sys.exit(1)
-    except KeyboardInterrupt:
-        complain("interrupted; no output was written")
-        sys.exit(130)
+    except SystemExit as leaving:
+        if leaving.code == _INTERRUPTED:
+            complain("interrupted; no output was written")
+        raise

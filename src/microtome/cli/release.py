@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from microtome.accounting import Accountant, DirectionKind, Neighbours
 from microtome.cli.screen import console, row_progress
@@ -76,6 +77,6 @@ def release(
             run=RunSettings(threads=threads, force=force, progress=progress),
         )
     size = output.stat().st_size / 2**20
-    console.print(f"[bold]{output}[/]: {released.num_rows:,} rows, {size:,.1f} MiB", soft_wrap=True)
+    console.print(f"[bold]{escape(str(output))}[/]: {released.num_rows:,} rows, {size:,.1f} MiB", soft_wrap=True)
     for line in promise_in_words(released):
         console.print(line, soft_wrap=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from microtome.cli.screen import console
 from microtome.release import check_output
@@ -34,7 +35,7 @@ def draft(
     output.write_text(schema.to_yaml(), encoding="utf-8")
     learnt = sum(not column.is_declared for column in schema.columns)
     console.print(
-        f"{output}: {len(schema.columns)} columns, {learnt} of them to be learnt with budget.\n"
+        f"{escape(str(output))}: {len(schema.columns)} columns, {learnt} of them to be learnt with budget.\n"
         "Read it before you release: whole numbers that are codes want 'kind: categorical', and every bound or "
         "category list that you can declare from public knowledge saves budget.",
         soft_wrap=True,
@@ -45,4 +46,4 @@ def draft(
 def check(schema: Annotated[Path, typer.Argument(help="YAML file to check.")]) -> None:
     """Check a schema without touching any table."""
     columns = Schema.load(schema).columns
-    console.print(f"{schema}: {len(columns)} columns, no errors.", soft_wrap=True)
+    console.print(f"{escape(str(schema))}: {len(columns)} columns, no errors.", soft_wrap=True)

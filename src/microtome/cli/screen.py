@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from microtome.progress import Progress as ReportProgress
@@ -19,7 +20,7 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 def complain(message: str) -> None:
     """Print an error."""
-    errors.print(f"[bold red]error:[/] {message}", markup=True, soft_wrap=True)
+    errors.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
 
 
 @contextmanager
