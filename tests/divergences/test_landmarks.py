@@ -61,6 +61,12 @@ def test_median_distance_from_cells_is_that_of_the_rows(seeded, cloud):
     torch.testing.assert_close(landmarks.median_distances(), exact, rtol=0.03, atol=0.0)
 
 
+def test_pairs_inside_a_cell_count_towards_the_median_distance(seeded, cloud):
+    only_cell = summarise(cloud, 1, generator=seeded(1))
+    expected = (2 * cloud.var(dim=0, correction=0).sum(-1)).sqrt()
+    torch.testing.assert_close(only_cell.median_distances(), expected)
+
+
 @pytest.mark.parametrize(
     ("rows", "count", "message"),
     [

@@ -198,6 +198,35 @@ def test_optimal_shrinkage_has_the_least_error(seeded):
     assert max(errors, key=errors.__getitem__) is Denoising.NONE
 
 
+@pytest.mark.parametrize(("rule", "expected"), [("hard", 3.0), ("soft", 1.0), ("optimal", math.sqrt(45) / 3)])
+def test_rules_give_the_published_values_for_square_matrices(rule, expected):
+    # In units of σ√p with β = 1: λ* = 4/√3, edge 2, and √((y² − 2)² − 4)/y = √(y² − 4) at y = 3.
+    noise_level, size = 0.5, 4
+    unit = noise_level * math.sqrt(size)
+    spectrum = torch.tensor([3.0, 1.99, 1.0, 0.0], dtype=DOUBLE) * unit
+    shrunk = denoise(torch.diag(spectrum), noise_level, Denoising(rule)).diagonal() / unit
+    torch.testing.assert_close(shrunk, torch.tensor([expected, 0.0, 0.0, 0.0], dtype=DOUBLE))
+
+
+def test_the_projected_noise_of_two_binary_columns_has_one_degree_of_freedom():
+    # Once rows and columns sum to zero the block is one number s·[[1, −1], [−1, 1]]/2, its noise of level σ:
+    # 2.5 σ stands above the edge of a 1×1 matrix (2 σ), though below that of a 2×2 one (2.83 σ).
+    sigma = 0.01
+    pattern = torch.tensor([[1.0, -1.0], [-1.0, 1.0]], dtype=DOUBLE) / 2
+    for strength, survives in ((2.5, True), (1.9, False)):
+        second = torch.full((4, 4), 0.25, dtype=DOUBLE)
+        second[:2, 2:] += strength * sigma * pattern
+        released = ReleasedMoments(
+            blocks=[(0, 2), (2, 4)],
+            mean=torch.full((4,), 0.5, dtype=DOUBLE),
+            second=second,
+            mean_noise=0.0,
+            second_noise=sigma,
+            num_rows=10**6,
+        )
+        assert bool(residual_blocks(released, MomentSettings()).any()) is survives
+
+
 def test_residual_blocks_keep_dependence_above_the_noise_and_drop_what_is_below(rows, seeded):
     truth = residual_blocks(moments_of(rows), RAW)
     for noise, survives in ((1e-3, True), (1.0, False)):
