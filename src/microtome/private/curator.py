@@ -103,8 +103,9 @@ class Curator:
 
     def _count(self) -> Tally:
         tally = Tally(self.schema)
-        for block in self._blocks(len(self.schema.columns) * 8, "profile", self.table.num_rows):
-            tally.add(block)
+        blocks = self._blocks(len(self.schema.columns) * 8, "profile", self.table.num_rows)
+        for _ in ordered_map(tally.add, blocks, threads=self.run.threads):
+            pass
         return tally
 
     def _check_room(self, output: Path, profile_plan: ProfilePlan, num_records: int) -> None:
@@ -154,7 +155,7 @@ class Curator:
             )
             for rows in self._noisy_rows(profile.codebook, plan, mechanism, num_records):
                 shuffler.add(rows)
-            digests = [digest(rows.data) for rows in shuffler.finish()]
+            digests = [digest(rows.data) for rows in shuffler.finish(threads=self.run.threads)]
             checksums = {**manifest.checksums, "rows": digests}
             file.finish(replace(manifest, checksums=checksums).to_dict())
         return entry
@@ -162,22 +163,30 @@ class Curator:
     def _noisy_rows(
         self, codebook: Codebook, plan: SlicePlan, mechanism: SlicingMechanism, num_records: int
     ) -> Iterator[NDArray[np.int16]]:
-        """Noisy slices of all sampled records and of the null rows that pad them, block by block."""
+        """Noisy slices of all sampled records and of the null rows that pad them, block by block.
+
+        A block is encoded and sliced in pieces, each with a stream of its own, that stay in a core's cache.
+        """
+        width = max(codebook.dim, plan.law.count)
+        step = max(64, self.run.piece_entries // width)
+        pieces = -(-self._block_rows(width) // step)
 
         def work(item: tuple[int, NDArray[np.int64] | None, pa.Table | int]) -> NDArray[np.int16]:
             number, chosen, block = item
-            if isinstance(block, int):
-                return mechanism(np.zeros((block, codebook.dim)), number)
-            if chosen is not None:
-                block = block.take(pa.array(chosen))
-            return mechanism(codebook.encode(_levels(block, codebook)), number)
+            levels = None if isinstance(block, int) else _levels(block, chosen, codebook)
+            num_rows = block if levels is None else len(levels)
+            noisy = np.empty((num_rows, plan.law.count), np.int16)
+            for piece, first in enumerate(range(0, num_rows, step)):
+                part = slice(first, min(first + step, num_rows))
+                rows = np.zeros((part.stop - first, codebook.dim)) if levels is None else codebook.encode(levels[part])
+                noisy[part] = mechanism(rows, number * pieces + piece)
+            return noisy
 
-        return ordered_map(work, self._work_items(codebook, plan, num_records), threads=self.run.threads)
+        return ordered_map(work, self._work_items(width, plan, num_records), threads=self.run.threads)
 
     def _work_items(
-        self, codebook: Codebook, plan: SlicePlan, num_records: int
+        self, width: int, plan: SlicePlan, num_records: int
     ) -> Iterator[tuple[int, NDArray[np.int64] | None, pa.Table | int]]:
-        width = max(codebook.dim, plan.law.count)
         sampler = self._sampler(plan, num_records)
         number = seen = kept = 0
         for block in self._blocks(width, "slices", num_records):
@@ -335,10 +344,12 @@ def release(
         raise
 
 
-def _levels(block: pa.Table, codebook: Codebook) -> NDArray[np.int64]:
-    """The level of every value of a block."""
-    columns = [
-        code.levels[cell_indices(block.column(index).combine_chunks(), code.column, code.cells)]
-        for index, code in enumerate(codebook.codes)
-    ]
-    return np.stack(columns, axis=1)
+def _levels(block: pa.Table, chosen: NDArray[np.int64] | None, codebook: Codebook) -> NDArray[np.int64]:
+    """The level of every value of the chosen rows of a block (all, if none are named)."""
+    if chosen is not None:
+        block = block.take(pa.array(chosen))
+    levels = np.empty((len(codebook.codes), block.num_rows), np.int64)
+    for index, code in enumerate(codebook.codes):
+        cells = cell_indices(block.column(index).combine_chunks(), code.column, code.cells)
+        np.take(code.levels, cells, out=levels[index])
+    return levels.T

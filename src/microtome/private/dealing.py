@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from microtome.private.pipeline import ordered_map
+
 Rows = NDArray[np.int16]
 
 
@@ -64,13 +66,18 @@ class Shuffler:
             self._write(int(self._next[place]), part)
             self._next[place] += dealt[place]
 
-    def finish(self) -> Iterator[Rows]:
+    def finish(self, *, threads: int = 1) -> Iterator[Rows]:
         """Shuffle each bin in place; gives every bin's final rows in file order."""
-        for start, end in zip(self._starts, self._ends, strict=True):
-            rows = self._read(int(start), int(end - start))
-            rows = rows[self._stream.permutation(len(rows))]
-            self._write(int(start), rows)
-            yield rows
+
+        def shuffle(item: tuple[int, NDArray[np.int64]]) -> Rows:
+            start, order = item
+            rows = self._read(start, len(order))[order]
+            self._write(start, rows)
+            return rows
+
+        bins = zip(self._starts, self._ends, strict=True)
+        orders = ((int(start), self._stream.permutation(int(end - start))) for start, end in bins)
+        return ordered_map(shuffle, orders, threads=threads)
 
 
 def _deal(places: NDArray[np.int64], cards: int, stream: np.random.Generator) -> NDArray[np.int64]:

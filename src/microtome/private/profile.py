@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 import pyarrow as pa
@@ -81,7 +82,10 @@ class Profile:
 
 
 class Tally:
-    """Exact counts of all columns, filled block by block. Private: it never leaves this package."""
+    """Exact counts of all columns, filled block by block, on several threads if need be.
+
+    Private: it never leaves this package.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self.num_rows = 0
@@ -89,18 +93,21 @@ class Tally:
         self._cells = [initial_cells(column) for column in schema.columns]
         self._counts = [np.zeros(0 if cells is None else len(cells), np.int64) for cells in self._cells]
         self._values: list[Counter[object]] = [Counter() for _ in self._cells]
+        self._lock = Lock()
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
-        self.num_rows += block.num_rows
+        with self._lock:
+            self.num_rows += block.num_rows
         for index, column in enumerate(self._columns):
             array = block.column(index).combine_chunks()
             cells = self._cells[index]
             if cells is None:
-                self._add_values(index, column, checked(array, column))
+                self._add_values(index, column, pc.value_counts(checked(array, column)))
             else:
-                found = cell_indices(array, column, cells)
-                self._counts[index] += np.bincount(found, minlength=len(cells))
+                counts = np.bincount(cell_indices(array, column, cells), minlength=len(cells))
+                with self._lock:
+                    self._counts[index] += counts
 
     def publish(self, budget: ProfileBudget, randomness: Randomness, *, centred: bool) -> Profile:
         """The noisy profile: the codebook that everything after it is built on."""
@@ -123,11 +130,11 @@ class Tally:
             codes.append(ColumnCode.from_counts(column, cells, counts, noise_scale=scale, total=total))
         return Profile(codebook=Codebook(codes=tuple(codes), centred=centred), total=total)
 
-    def _add_values(self, index: int, column: Column, array: pa.Array) -> None:
-        counted = pc.value_counts(array)
+    def _add_values(self, index: int, column: Column, counted: pa.StructArray) -> None:
         values = self._values[index]
-        for entry in counted.to_pylist():
-            values[entry["values"]] += entry["counts"]
+        with self._lock:
+            for entry in counted.to_pylist():
+                values[entry["values"]] += entry["counts"]
         if len(values) > MOST_CATEGORIES:
             raise TableError(
                 f"column {column.name!r} has more than {MOST_CATEGORIES:,} different values: free text and "

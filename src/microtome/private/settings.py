@@ -99,13 +99,15 @@ class RunSettings:
     Attributes:
         threads: Blocks worked on at the same time.
         block_entries: Numbers held a block: fewer need less memory.
+        piece_entries: Numbers worked on at a time: as many as stay in a core's cache.
         bin_entries: Numbers held when rows are shuffled.
         force: Replace an existing output.
         progress: Told how far the work is.
     """
 
     threads: int = 2
-    block_entries: int = 1 << 20
+    block_entries: int = 1 << 22
+    piece_entries: int = 1 << 17
     bin_entries: int = 1 << 24
     force: bool = False
     progress: Progress = field(default=silent)

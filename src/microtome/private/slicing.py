@@ -55,7 +55,7 @@ class SlicingMechanism:
         """Noisy slices of the rows of a block, in grid steps."""
         projected = clip_rows(rows, nonnegative=self.nonnegative) @ self.directions
         noisy = add_gaussian_noise(projected, self.noise_scale, self.randomness.stream("noise", block))
-        return np.clip(noisy, -_LIMIT, _LIMIT).astype(np.int16)
+        return np.clip(noisy, -_LIMIT, _LIMIT, out=noisy).astype(np.int16)
 
 
 def clip_rows(rows: NDArray[np.float64], *, nonnegative: bool) -> NDArray[np.float64]:
