@@ -185,6 +185,9 @@ class Column:
         endless = [value for value in plain if isinstance(value, float) and not math.isfinite(value)]
         if endless:
             raise self._error(f"category {endless[0]} is not a finite number")
+        cut = [given for given, stored in zip(self.categories, plain, strict=True) if given != stored]
+        if cut and pa.types.is_integer(self.arrow_type):
+            raise self._error(f"category {cut[0]!r} is not of dtype {self.dtype}")
         if len(set(plain)) < len(plain):
             twice = next(value for value in plain if plain.count(value) > 1)
             raise self._error(f"category {twice!r} is declared twice")

@@ -189,9 +189,19 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
+class _Dumper(yaml.SafeDumper):
+    """Quotes text with characters that cannot be seen, which plain YAML would fold or drop."""
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
+
+
 def _scalar(value: Any) -> str:
-    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=2**30).strip()
-    return text.removesuffix("...").strip()
+    text = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=2**30)
+    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _remark(key: str, value: Any) -> str:

@@ -1,0 +1,138 @@
+"""What the profile is worth after the noise: projection, tails, quantile bins, pools."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from microtome.schema import NumberCells
+from microtome.schema.margins import (
+    category_levels,
+    number_levels,
+    project_to_simplex,
+    quiet_tails,
+    rare_share,
+    significant_range,
+)
+
+counts = st.lists(st.floats(-100.0, 1000.0), min_size=1, max_size=20).map(np.array)
+shares = st.lists(st.integers(0, 50), min_size=1, max_size=60).filter(any).map(lambda w: np.array(w) / sum(w))
+
+
+@given(counts=counts, total=st.floats(1.0, 500.0))
+def test_projection_is_the_nearest_point_of_the_simplex(counts: NDArray[np.float64], total: float) -> None:
+    shares = counts / total
+    found = project_to_simplex(counts, total)
+    assert (found >= 0.0).all()
+    assert found.sum() == pytest.approx(1.0, abs=1e-12)
+    # First-order conditions: the residual is the same multiplier wherever a share is positive, and no smaller
+    # where it is cut at zero. They are sufficient, the problem being convex.
+    residual = found - shares
+    multiplier = residual[found > 0].mean()
+    scale = 1.0 + np.abs(shares).max()
+    assert np.allclose(residual[found > 0], multiplier, atol=1e-9 * scale)
+    assert (residual[found == 0] >= multiplier - 1e-9 * scale).all()
+
+
+def test_projection_agrees_with_a_numerical_optimiser() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        counts = rng.normal(20, 40, 6)
+        shares = counts / 100.0
+        best = minimize(
+            lambda p, shares=shares: ((p - shares) ** 2).sum(),
+            np.full(6, 1 / 6),
+            bounds=[(0, None)] * 6,
+            constraints={"type": "eq", "fun": lambda p: p.sum() - 1},
+            tol=1e-12,
+        )
+        assert np.allclose(project_to_simplex(counts, 100.0), best.x, atol=1e-4)
+
+
+def test_shares_that_are_right_are_left_alone() -> None:
+    assert np.allclose(project_to_simplex(np.array([10.0, 30.0, 60.0]), 100.0), [0.1, 0.3, 0.6])
+
+
+def test_quiet_tails_are_zeroed_and_loud_ones_kept() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.normal(0.0, 1.0, 300)
+    counts[100:200] += 50.0
+    quiet = quiet_tails(counts, 1.0)
+    assert (quiet[100:200] == counts[100:200]).all()
+    assert (quiet[:90] == 0.0).mean() > 0.8
+    assert (quiet[210:] == 0.0).mean() > 0.8
+    loud = np.full(10, 50.0)
+    assert (quiet_tails(loud, 1.0) == loud).all()
+
+
+def test_significant_range_ignores_noise() -> None:
+    rng = np.random.default_rng(1)
+    stretched = 0
+    for _ in range(200):
+        counts = rng.normal(0.0, 2.0, 400)
+        counts[150:160] += 100.0
+        stretched += significant_range(counts, 2.0) != (150, 160)
+    # One in a hundred by design; 12 of 200 would be six standard deviations above.
+    assert stretched < 12
+    assert significant_range(np.zeros(7), 1.0) == (0, 7)
+
+
+@given(margins=shares, rare=st.floats(0.0, 0.3))
+def test_category_levels_pool_the_rare(margins: NDArray[np.float64], rare: float) -> None:
+    levels = category_levels(margins, rare)
+    mass = np.bincount(levels, weights=margins)
+    assert sorted(set(levels.tolist())) == list(range(len(mass)))
+    assert (mass > 0).all()
+    for level in range(len(mass)):
+        together = np.flatnonzero(levels == level)
+        common = together[(margins[together] >= rare) & (margins[together] > 0)]
+        assert len(common) <= 1
+        if len(common) == 1:
+            # Only cells without any mass may share a level with a common category.
+            assert (margins[np.setdiff1d(together, common)] < max(rare, 1e-300)).all()
+
+
+def test_pooled_categories_share_one_level() -> None:
+    margins = np.array([0.5, 0.01, 0.44, 0.02, 0.03])
+    assert category_levels(margins, rare_share(2.5, 100.0)).tolist() == [0, 2, 1, 2, 2]
+    assert category_levels(margins, 0.0).tolist() == [0, 1, 2, 3, 4]
+
+
+@given(
+    margins=shares,
+    bins=st.integers(2, 12),
+    rare=st.floats(0.0, 0.1),
+    missing=st.booleans(),
+    integral=st.booleans(),
+)
+def test_number_levels_are_bins_of_neighbours(
+    margins: NDArray[np.float64], bins: int, rare: float, missing: bool, integral: bool
+) -> None:
+    num_values = len(margins) - missing
+    if num_values < 1:
+        return
+    cells = NumberCells(edges=np.arange(num_values + 1.0), integral=integral, missing=missing)
+    levels = number_levels(cells, margins, bins, rare)
+    values, masses = margins[:num_values], np.bincount(levels, weights=margins)
+    assert sorted(set(levels.tolist())) == list(range(len(masses)))
+    assert (masses > 0).all()
+    points = np.flatnonzero(cells.singletons() & (values >= max(1.0 / bins, rare)))
+    assert len(masses) <= bins + len(points) + missing
+    for point in points:
+        inside = np.flatnonzero(levels[:num_values] == levels[point])
+        assert (values[np.setdiff1d(inside, [point])] == 0.0).all()
+    occupied = levels[:num_values][values > 0]
+    assert (np.diff(occupied) >= 0).all()
+
+
+def test_point_mass_keeps_its_own_level_and_its_neighbours_theirs() -> None:
+    tiny = np.nextafter(0.0, 1.0)
+    cells = NumberCells(edges=np.array([-10.0, -1.0, 0.0, tiny, 1.0, 10.0, 100.0]), integral=False, missing=True)
+    margins = np.array([0.1, 0.1, 0.4, 0.0, 0.1, 0.2, 0.1])
+    levels = number_levels(cells, margins, 4, 0.01)
+    assert levels[2] not in (levels[1], levels[4])
+    assert levels[1] < levels[2] < levels[4]
+    assert levels[-1] == levels.max()
+    assert (levels == levels[-1]).sum() == 1

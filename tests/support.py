@@ -1,0 +1,132 @@
+"""What the tests of the private half share: injected randomness, small tables, and a curator in one call."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from microtome.accounting import Ledger
+from microtome.private import Curator, PrivacySettings, Randomness, RunSettings, open_table
+from microtome.private.curator import _levels
+from microtome.release import Release
+from microtome.schema import Codebook, Column, Kind, Schema
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("MICROTOME_DATA", ROOT.parent / "shared" / "data"))
+
+
+class FixedRandomness:
+    """Streams that anybody can repeat, so that two runs share their noise. Never private."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self.asked: list[tuple[str, int]] = []
+
+    def stream(self, purpose: str, block: int = 0) -> np.random.Generator:
+        self.asked.append((purpose, block))
+        return np.random.default_rng([self.seed, zlib.crc32(purpose.encode()), block])
+
+
+class SilentGenerator(np.random.Generator):
+    """Draws zeros for Gaussian noise and is random in all else."""
+
+    def standard_normal(self, size: Any = None, *_: Any, **__: Any) -> Any:  # type: ignore[override]
+        return np.zeros(() if size is None else size)
+
+
+class SilentRandomness(FixedRandomness):
+    """No noise on counts and rows; directions, samples and order as usual."""
+
+    def stream(self, purpose: str, block: int = 0) -> np.random.Generator:
+        usual = super().stream(purpose, block)
+        if purpose in ("noise", "profile", "profile-total"):
+            return SilentGenerator(usual.bit_generator)
+        return usual
+
+
+class WatchedRandomness(FixedRandomness):
+    """Calls ``watch(purpose, block)`` before it gives a stream."""
+
+    def __init__(self, watch: Callable[[str, int], None], seed: int = 0) -> None:
+        super().__init__(seed)
+        self._watch = watch
+
+    def stream(self, purpose: str, block: int = 0) -> np.random.Generator:
+        self._watch(purpose, block)
+        return super().stream(purpose, block)
+
+
+def publish(
+    source: Any,
+    schema: Schema,
+    output: Path,
+    *,
+    randomness: Randomness | None = None,
+    ledger: Ledger | None = None,
+    run: RunSettings | None = None,
+    epsilon: float = 5.0,
+    delta: float = 1e-5,
+    **settings: Any,
+) -> Release:
+    """A release with injected randomness, marked as not private."""
+    return Curator(
+        table=open_table(source),
+        schema=schema,
+        settings=PrivacySettings(epsilon=epsilon, delta=delta, **settings),
+        run=run or RunSettings(threads=1),
+        ledger=ledger or Ledger(),
+        dataset="people",
+        randomness=randomness or FixedRandomness(),
+    ).release(output)
+
+
+def people(num_rows: int = 400, seed: int = 1) -> pa.Table:
+    """A small table with a column of every kind."""
+    rng = np.random.default_rng(seed)
+    days = dt.date(2020, 1, 1).toordinal() - dt.date(1970, 1, 1).toordinal() + rng.integers(0, 900, num_rows)
+    income = np.where(rng.random(num_rows) < 0.4, 0.0, np.round(rng.lognormal(9, 1, num_rows), 2))
+    return pa.table(
+        {
+            "town": pa.array(rng.choice(["Åbo", "Bern", "Köln"], num_rows, p=[0.6, 0.3, 0.1])),
+            "grade": pa.array(rng.choice(["low", "mid", "high"], num_rows), mask=rng.random(num_rows) < 0.1),
+            "owner": pa.array(rng.random(num_rows) < 0.3),
+            "age": pa.array(rng.integers(0, 100, num_rows)),
+            "income": pa.array(income, mask=rng.random(num_rows) < 0.05),
+            "joined": pa.array(days.astype(np.int32)).cast(pa.date32()),
+            "seen": pa.array(days * 86_400_000_000 + rng.integers(0, 86_400_000_000, num_rows)).cast(
+                pa.timestamp("us")
+            ),
+        }
+    )
+
+
+def people_schema(**changes: dict[str, Any]) -> Schema:
+    """What is declared of ``people``; town, income and seen are to be learnt. ``changes`` by column name."""
+    described: dict[str, dict[str, Any]] = {
+        "town": {"kind": Kind.CATEGORICAL, "missing": False},
+        "grade": {"kind": Kind.ORDERED, "categories": ("low", "mid", "high")},
+        "owner": {"kind": Kind.BOOLEAN, "missing": False},
+        "age": {"kind": Kind.INTEGER, "bounds": (0, 120), "missing": False, "bins": 8},
+        "income": {"kind": Kind.FLOAT, "bins": 8},
+        "joined": {"kind": Kind.DATE, "bounds": (dt.date(2020, 1, 1), dt.date(2022, 12, 31)), "missing": False},
+        "seen": {"kind": Kind.DATETIME, "missing": False, "bins": 4},
+    }
+    columns = [Column(name=name, **{**entries, **changes.get(name, {})}) for name, entries in described.items()]
+    return Schema(columns=tuple(columns), target="owner")
+
+
+def sorted_rows(rows: np.ndarray) -> np.ndarray:
+    """Rows in lexicographic order, to compare files whatever the order of their rows."""
+    return rows[np.lexsort(rows.T[::-1])]
+
+
+def levels_of(table: pa.Table, codebook: Codebook) -> np.ndarray:
+    """The level of every value of a table."""
+    return _levels(table, None, codebook)
