@@ -31,7 +31,9 @@ def random_frames(
     _check_count("num_frames", num_frames)
     _check_count("slice_dim", slice_dim)
     if slice_dim > dim:
-        raise ParameterError(f"slice_dim={slice_dim} directions cannot be orthonormal in dim={dim} dimensions")
+        raise ParameterError(
+            f"slice_dim={slice_dim} directions cannot be orthonormal in dim={dim} dimensions"
+        )
     gaussian = torch.randn(num_frames, dim, slice_dim, generator=generator, dtype=torch.float64)
     q, r = torch.linalg.qr(gaussian)
     # Without the signs of R's diagonal the law of Q would depend on LAPACK's convention, not be uniform.
@@ -80,7 +82,8 @@ def pair_frames(
     frames = torch.zeros(num_frames, dim, 2, dtype=dtype)
     for frame, which in zip(frames, _in_turn(num_frames, len(pairs), generator), strict=True):
         for axis, (start, stop) in enumerate(pairs[which]):
-            frame[start:stop, axis] = random_frames(1, stop - start, 1, generator=generator, dtype=dtype)[0, :, 0]
+            inside = random_frames(1, stop - start, 1, generator=generator, dtype=dtype)
+            frame[start:stop, axis] = inside[0, :, 0]
     return frames
 
 
@@ -91,7 +94,9 @@ def choose_slices(
     if num_slices is None or num_slices == available:
         return None
     if not 1 <= num_slices <= available:
-        raise ParameterError(f"num_slices={num_slices} must lie between 1 and the {available} slices there are")
+        raise ParameterError(
+            f"num_slices={num_slices} must lie between 1 and the {available} slices there are"
+        )
     if generator is None:
         raise ParameterError(f"generator is needed to draw num_slices={num_slices} of {available} slices")
     return torch.randperm(available, generator=generator)[:num_slices]

@@ -65,7 +65,7 @@ def blob_kernel(
     variance: Float[Tensor, "s p q"] | Float[Tensor, "s p 1"] | Float[Tensor, ""],
     slice_dim: int,
 ) -> Float[Tensor, "s p q"]:
-    """E K between blobs at the given squared distances whose variances per coordinate add up to `variance`."""
+    """E K between blobs at these squared distances, their variances per coordinate totalling `variance`."""
     s2 = bandwidth.square()[:, None, None]
     total = s2 + variance
     return (s2 / total) ** (slice_dim / 2) * torch.exp(squared * (-0.5 / total))

@@ -64,7 +64,7 @@ class Landmarks:
         result = torch.stack(medians)
         if not bool((result > 0).all()):
             raise ParameterError(
-                f"slice {int((result <= 0).nonzero()[0])} has a median distance of 0: its points do not differ"
+                f"slice {int((result <= 0).nonzero()[0])} has a median distance of 0: its points do not vary"
             )
         return result
 
