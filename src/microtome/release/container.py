@@ -100,9 +100,11 @@ class ContainerWriter:
 
     def read_rows(self, first: int, count: int) -> NDArray[np.int16]:
         """Read rows back."""
-        wanted = 2 * count * self._width
-        data = os.pread(self._file, wanted, self._rows_at + 2 * first * self._width)
-        return np.frombuffer(data, np.int16).reshape(count, self._width)
+        rows = np.empty((count, self._width), np.int16)
+        found = os.preadv(self._file, [rows.data.cast("B")], self._rows_at + 2 * first * self._width)
+        if found != rows.nbytes:
+            raise OutputError(f"{self._path}: rows that were written cannot be read back")
+        return rows
 
     def finish(self, manifest: dict[str, Any]) -> None:
         """Write the final manifest and move the file into place."""

@@ -157,12 +157,12 @@ class Codebook:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The layout of an encoded row."""
-        informative = [code.column.weight**2 for code in self.codes if code.num_levels > 1]
+        informative = [(code.column.weight or 1.0) ** 2 for code in self.codes if code.num_levels > 1]
         norm = math.sqrt(sum(informative)) if informative else 1.0
         blocks, start = [], 0
         for code in self.codes:
             width = code.num_levels
-            weight = code.column.weight / norm if width > 1 else 0.0
+            weight = (code.column.weight or 1.0) / norm if width > 1 else 0.0
             offset, stretch = (1.0 / width, math.sqrt(1.0 - 1.0 / width) or 1.0) if self.centred else (0.0, 1.0)
             scale = weight / stretch
             block = Block(name=code.column.name, start=start, stop=start + width, scale=scale, offset=offset)
@@ -190,7 +190,8 @@ class Codebook:
         rows = np.tile(-self.scale * self.offset, (len(levels), 1))
         starts = np.array([block.start for block in self.blocks])
         peaks = np.array([block.scale * (1.0 - block.offset) for block in self.blocks])
-        rows[np.arange(len(levels))[:, None], starts + levels] = peaks
+        row_starts = np.arange(0, rows.size, self.dim)
+        rows.put(row_starts[:, None] + starts + levels, peaks)
         return rows
 
     def decode(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
