@@ -101,7 +101,8 @@ def _open_parquet(path: Path) -> PrivateTable:
     def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
         names = [column.name for column in columns]
         try:
-            yield from pq.ParquetFile(path).iter_batches(_BATCH_ROWS, columns=names)
+            # Arrow's read-ahead keeps every byte it has read: memory would grow with the file.
+            yield from pq.ParquetFile(path, pre_buffer=False).iter_batches(_BATCH_ROWS, columns=names)
         except (pa.ArrowInvalid, OSError) as error:
             raise TableError(f"{path}: {error}") from error
 
