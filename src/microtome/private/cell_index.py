@@ -36,6 +36,7 @@ def checked(array: pa.Array, column: Column) -> pa.Array:
         endless = np.asarray(pc.is_inf(array).fill_null(False))
         if endless.any():
             raise _outside_error(array, column, int(np.argmax(endless)))
+        array = pc.add(array, pa.scalar(0.0, array.type))  # −0 is the category 0
     return array
 
 

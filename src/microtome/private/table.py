@@ -206,7 +206,8 @@ def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int)
 
 def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
+        values = array.dictionary
+        array = (values.cast(pa.string()) if _is_text(values.type) else values).take(array.indices)
     if pa.types.is_string(wanted) and not _is_text(array.type):
         raise pa.ArrowInvalid(f"values are stored as {array.type}")
     if pa.types.is_floating(array.type) and pa.types.is_integer(wanted):

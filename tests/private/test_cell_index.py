@@ -1,0 +1,75 @@
+"""From values to cells: every value is checked on the way, and the refusal names column and value."""
+
+import datetime as dt
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from microtome.errors import TableError
+from microtome.private.cell_index import cell_indices
+from microtome.private.profile import Tally
+from microtome.schema import Column, Kind, Outside, Schema, initial_cells
+
+
+def locate(values: list, column: Column) -> list[int]:
+    cells = initial_cells(column)
+    assert cells is not None
+    return cell_indices(pa.array(values, type=column.arrow_type), column, cells).tolist()
+
+
+def test_categories_missing_and_other() -> None:
+    refusing = Column(name="x", kind=Kind.CATEGORICAL, categories=("b", "a"))
+    assert locate(["a", None, "b"], refusing) == [1, 2, 0]
+    clamping = Column(name="x", kind=Kind.CATEGORICAL, categories=("b", "a"), outside=Outside.CLAMP)
+    assert locate(["a", "z", None], clamping) == [1, 2, 3]
+
+
+def test_nan_is_missing() -> None:
+    column = Column(name="x", kind=Kind.FLOAT, bounds=(0.0, 1.0))
+    cells = initial_cells(column)
+    assert cells is not None
+    assert locate([math.nan, None, 0.0], column) == [len(cells) - 1, len(cells) - 1, 0]
+
+
+def test_values_outside_are_clamped_where_that_is_declared() -> None:
+    column = Column(name="x", kind=Kind.INTEGER, bounds=(0, 9), outside=Outside.CLAMP)
+    assert locate([-5, 0, 9, 10**15], column) == [0, 0, 9, 9]
+    day = Column(name="x", kind=Kind.DATE, bounds=("2020-01-01", "2020-01-03"), outside=Outside.CLAMP)
+    assert locate([dt.date(1900, 1, 1), dt.date(2020, 1, 2), dt.date(2100, 1, 1)], day) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "value"),
+    [
+        (Column(name="my x", kind=Kind.CATEGORICAL, categories=("a",)), ["a", "z"], "'z'"),
+        (Column(name="my x", kind=Kind.BOOLEAN, categories=(True,)), [True, False], "False"),
+        (Column(name="my x", kind=Kind.CATEGORICAL, dtype="int8", categories=(1,)), [1, 7], "7"),
+        (Column(name="my x", kind=Kind.FLOAT, bounds=(0, 1)), [0.5, 1.25], "1.25"),
+        (Column(name="my x", kind=Kind.FLOAT, bounds=(0, 1)), [0.5, -0.25], "[0, 1]"),
+        (Column(name="my x", kind=Kind.INTEGER, bounds=(0, 9)), [None, 11], "11"),
+        (Column(name="my x", kind=Kind.INTEGER, dtype="float64"), [1.0, 2.5], "2.5"),
+        (Column(name="my x", kind=Kind.FLOAT), [1.0, math.inf], "inf"),
+        (Column(name="my x", kind=Kind.FLOAT, bounds=(0, 1), outside=Outside.CLAMP), [-math.inf], "-inf"),
+        (Column(name="my x", kind=Kind.INTEGER, dtype="float64"), [math.inf], "inf"),
+        (Column(name="my x", kind=Kind.DATE, bounds=("2020-01-01", "2020-02-01")), [dt.date(2021, 1, 1)], "2021-01-01"),
+        (Column(name="my x", kind=Kind.FLOAT, missing=False), [1.0, None], "missing"),
+        (Column(name="my x", kind=Kind.FLOAT, missing=False), [1.0, math.nan], "missing"),
+        (Column(name="my x", kind=Kind.BOOLEAN, missing=False), [None], "missing"),
+        (Column(name="my x", kind=Kind.CATEGORICAL, dtype="float64"), [1.0, math.inf], "inf"),
+        (Column(name="my x", kind=Kind.CATEGORICAL, missing=False), ["a", None], "missing"),
+    ],
+)
+def test_refusal_names_column_and_value(column: Column, values: list, value: str) -> None:
+    tally = Tally(Schema(columns=(column,)))
+    with pytest.raises(TableError) as refused:
+        tally.add(pa.table({"my x": pa.array(values, type=column.arrow_type)}))
+    assert "'my x'" in str(refused.value)
+    assert value in str(refused.value)
+
+
+def test_cells_of_a_whole_block_agree_with_one_value_at_a_time() -> None:
+    column = Column(name="x", kind=Kind.FLOAT)
+    values = np.random.default_rng(0).normal(0, 1e4, 500).tolist()
+    assert locate(values, column) == [locate([value], column)[0] for value in values]
