@@ -8,7 +8,7 @@ from microtome.divergences.kernel_reference import ReferenceKernelFDivergence
 from microtome.divergences.landmarks import Landmarks, summarise
 from microtome.divergences.moments import MomentMatching, MomentSettings, ReleasedMoments
 from microtome.divergences.protocol import Divergence
-from microtome.divergences.singular_values import Denoising
+from microtome.divergences.singular_values import Denoising, denoise, shrink
 from microtome.divergences.sliced_mmd import MMDSettings, SlicedMMD
 from microtome.divergences.sliced_wasserstein import SlicedWasserstein
 from microtome.divergences.weighted_sum import Term, WeightedSum
@@ -31,7 +31,9 @@ __all__ = [
     "Term",
     "WeightedSum",
     "column_frames",
+    "denoise",
     "pair_frames",
     "random_frames",
+    "shrink",
     "summarise",
 ]

@@ -31,9 +31,7 @@ def random_frames(
     _check_count("num_frames", num_frames)
     _check_count("slice_dim", slice_dim)
     if slice_dim > dim:
-        raise ParameterError(
-            f"slice_dim={slice_dim} directions cannot be orthonormal in dim={dim} dimensions"
-        )
+        raise ParameterError(f"slice_dim={slice_dim} directions cannot be orthonormal in dim={dim} dimensions")
     gaussian = torch.randn(num_frames, dim, slice_dim, generator=generator, dtype=torch.float64)
     q, r = torch.linalg.qr(gaussian)
     # Without the signs of R's diagonal the law of Q would depend on LAPACK's convention, not be uniform.
@@ -94,9 +92,7 @@ def choose_slices(
     if num_slices is None or num_slices == available:
         return None
     if not 1 <= num_slices <= available:
-        raise ParameterError(
-            f"num_slices={num_slices} must lie between 1 and the {available} slices there are"
-        )
+        raise ParameterError(f"num_slices={num_slices} must lie between 1 and the {available} slices there are")
     if generator is None:
         raise ParameterError(f"generator is needed to draw num_slices={num_slices} of {available} slices")
     return torch.randperm(available, generator=generator)[:num_slices]
@@ -117,8 +113,7 @@ def check_directions(directions: Float[Tensor, "m d k"], *, num_slices: int, sli
     """Raises unless there is one frame of the right width for every slice."""
     if directions.ndim != 3 or (directions.shape[0], directions.shape[2]) != (num_slices, slice_dim):
         raise ParameterError(
-            f"directions has shape {tuple(directions.shape)}, "
-            f"the slices expect ({num_slices}, dimensions, {slice_dim})"
+            f"directions has shape {tuple(directions.shape)}, the slices expect ({num_slices}, dimensions, {slice_dim})"
         )
 
 
@@ -127,9 +122,7 @@ def check_blocks(blocks: Sequence[Block]) -> int:
     position = 0
     for start, stop in blocks:
         if start != position or stop <= start:
-            raise ParameterError(
-                f"blocks={list(blocks)} must tile the encoded columns; ({start}, {stop}) does not"
-            )
+            raise ParameterError(f"blocks={list(blocks)} must tile the encoded columns; ({start}, {stop}) does not")
         position = stop
     if position == 0:
         raise ParameterError("blocks is empty")

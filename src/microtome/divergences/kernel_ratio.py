@@ -64,8 +64,7 @@ class KernelFDivergence:
         check_noise_scale(noise_scale)
         check_directions(directions, num_slices=len(landmarks.points), slice_dim=landmarks.slice_dim)
         bandwidths = (
-            torch.tensor(settings.bandwidth_multipliers, dtype=torch.float64)
-            * (landmarks.median_distances()[:, None])
+            torch.tensor(settings.bandwidth_multipliers, dtype=torch.float64) * (landmarks.median_distances()[:, None])
         )
         widths = bandwidths.square()[:, :, None] + (landmarks.spreads + noise_scale**2)[:, None, :]
         amplitudes = (bandwidths.square()[:, :, None] / widths) ** (landmarks.slice_dim / 2)

@@ -42,9 +42,7 @@ class ReferenceKernelFDivergence:
     ) -> None:
         check_noise_scale(noise_scale)
         if batch_rows is not None and not 2 <= batch_rows <= len(slices):
-            raise ParameterError(
-                f"batch_rows={batch_rows} must lie between 2 and the {len(slices)} released rows"
-            )
+            raise ParameterError(f"batch_rows={batch_rows} must lie between 2 and the {len(slices)} released rows")
         self.slices, self.directions = slices, directions
         self.noise_scale, self.settings, self.batch_rows = noise_scale, settings, batch_rows
 

@@ -57,9 +57,7 @@ class Landmarks:
         for points, weights, spreads in zip(self.points, self.weights, self.spreads, strict=True):
             inside = (2.0 * k * spreads).sqrt()
             distances = torch.cat([torch.pdist(points), inside])
-            pairs = torch.cat(
-                [weights[i] * weights[j], 0.5 * weights * (weights - 1.0 / self.num_rows).clamp_min(0.0)]
-            )
+            pairs = torch.cat([weights[i] * weights[j], 0.5 * weights * (weights - 1.0 / self.num_rows).clamp_min(0.0)])
             medians.append(_weighted_median(distances, pairs))
         result = torch.stack(medians)
         if not bool((result > 0).all()):
@@ -114,9 +112,7 @@ def _every_row(points: Float[Tensor, "m n k"]) -> Landmarks:
     return Landmarks(points=points, weights=weights, spreads=torch.zeros_like(weights), num_rows=n)
 
 
-def _place(
-    pilot: Float[Tensor, "m p k"], num_landmarks: int, generator: torch.Generator
-) -> Float[Tensor, "m l k"]:
+def _place(pilot: Float[Tensor, "m p k"], num_landmarks: int, generator: torch.Generator) -> Float[Tensor, "m l k"]:
     """Lloyd's iteration on the pilot, started at rows of it."""
     centres = pilot[:, torch.randperm(pilot.shape[1], generator=generator)[:num_landmarks]]
     for _ in range(LLOYD_ROUNDS):
@@ -178,9 +174,7 @@ def _accumulate(
     return Landmarks(points=means, weights=counts / num_rows, spreads=spreads, num_rows=num_rows)
 
 
-def _add_to_cells(
-    totals: Float[Tensor, "m l f"], points: Float[Tensor, "m c k"], cells: Int[Tensor, "m c"]
-) -> None:
+def _add_to_cells(totals: Float[Tensor, "m l f"], points: Float[Tensor, "m c k"], cells: Int[Tensor, "m c"]) -> None:
     """Adds count, sum and sum of squares of the points to their cells."""
     rows = cells + torch.arange(len(totals))[:, None] * totals.shape[1]
     ones = torch.ones_like(points[..., :1])

@@ -127,8 +127,9 @@ class MomentMatching:
         moments: what was released.
         settings: denoising and estimator.
         pair_weights: ω, a weight for every pair of columns (symmetric, C×C); ones if None.
-        encoding_scale: rows come as this times the one-hot probabilities (the unit-ball encoding), one number
-            or one per coordinate.
+        encoding_scale: rows come as this times the shifted one-hot probabilities (the unit-ball encoding), one
+            number or one per coordinate.
+        encoding_offset: what was taken from the one-hot probabilities before scaling, likewise.
         dtype: precision of a call.
     """
 
@@ -139,11 +140,13 @@ class MomentMatching:
         settings: MomentSettings = DEFAULT_SETTINGS,
         pair_weights: Float[Tensor, "C C"] | None = None,
         encoding_scale: float | Float[Tensor, " d"] = 1.0,
+        encoding_offset: float | Float[Tensor, " d"] = 0.0,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         self.settings, self.blocks = settings, tuple(moments.blocks)
         d = len(moments.mean)
         _check_array("encoding_scale", encoding_scale, [(), (d,)], least=0.0, strictly=True)
+        _check_array("encoding_offset", encoding_offset, [(), (d,)])
         mean, n = _double(moments.mean), moments.num_rows
         noise = moments.second_noise_levels()
         residual = residual_blocks(moments, settings)
@@ -153,6 +156,7 @@ class MomentMatching:
         cross = spread_over_blocks(~torch.eye(len(self.blocks), dtype=torch.bool), self.blocks)
         mean_variance = margins / n + moments.mean_noise_levels().square() + 1.0 / n**2
         self._scale = _double(encoding_scale).to(dtype)
+        self._offset = _double(encoding_offset).to(dtype)
         self._mean = mean.to(dtype)
         self._centre = self._mean if settings.centred else torch.zeros_like(self._mean)
         target = residual if settings.centred else residual + torch.outer(mean, mean)
@@ -178,7 +182,7 @@ class MomentMatching:
             raise ParameterError(f"encoded has shape {tuple(encoded.shape)}, expected (rows, {len(self._mean)})")
         if len(encoded) < (2 if self.settings.half_batches else 1):
             raise ParameterError(f"encoded has {len(encoded)} rows, too few to take moments of")
-        rows = encoded / self._scale
+        rows = encoded / self._scale + self._offset
         halves = rows.tensor_split(2) if self.settings.half_batches else (rows, rows)
         first = [half.mean(dim=0) - self._mean for half in halves[: 1 + self.settings.half_batches]]
         second = [self._pair_error(half) for half in halves[: 1 + self.settings.half_batches]]
@@ -186,6 +190,10 @@ class MomentMatching:
             (self._mean_precision * first[0] * first[-1]).sum(),
             (self._pair_precision * second[0] * second[-1]).sum(),
         )
+
+    def signal(self) -> float:
+        """The loss that columns without any dependence would have in the second moments: what there is to learn."""
+        return float((self._pair_precision * self._target.square()).sum())
 
     def _pair_error(self, rows: Float[Tensor, "b d"]) -> Float[Tensor, "d d"]:
         centred = rows - self._centre
@@ -244,6 +252,4 @@ def _check_array(
         raise ParameterError(f"{name} has a value that is not finite")
     low = float(tensor.min())
     if low < least or (strictly and low <= least):
-        raise ParameterError(
-            f"{name} has the value {low}, which must be {'above' if strictly else 'at least'} {least}"
-        )
+        raise ParameterError(f"{name} has the value {low}, which must be {'above' if strictly else 'at least'} {least}")

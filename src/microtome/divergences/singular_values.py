@@ -47,16 +47,23 @@ def denoise(
     """
     if not 0.0 <= noise_level < math.inf:
         raise ParameterError(f"noise_level={noise_level} must be finite and not negative")
-    p, q = freedom or matrix.shape
-    if rule is Denoising.NONE or noise_level == 0.0 or min(p, q) < 1:
-        return matrix
     left, values, right = torch.linalg.svd(matrix, full_matrices=False)
+    return torch.matmul(left * shrink(values, noise_level, rule, freedom=freedom or matrix.shape), right)
+
+
+def shrink(
+    values: Float[Tensor, " r"], noise_level: float, rule: Denoising, *, freedom: tuple[int, ...]
+) -> Float[Tensor, " r"]:
+    """The rule on singular values alone, for a p×q matrix (`freedom`) under noise of the given level."""
+    p, q = freedom
+    if rule is Denoising.NONE or noise_level == 0.0 or min(p, q) < 1:
+        return values
     unit = noise_level * math.sqrt(max(p, q))
-    shrunk: Tensor = unit * _shrink(values / unit, min(p, q) / max(p, q), rule)
-    return torch.matmul(left * shrunk, right)
+    shrunk: Tensor = unit * _in_units(values / unit, min(p, q) / max(p, q), rule)
+    return shrunk
 
 
-def _shrink(y: Float[Tensor, " r"], beta: float, rule: Denoising) -> Float[Tensor, " r"]:
+def _in_units(y: Float[Tensor, " r"], beta: float, rule: Denoising) -> Float[Tensor, " r"]:
     edge = 1.0 + math.sqrt(beta)
     if rule is Denoising.SOFT:
         return (y - edge).clamp_min(0.0)

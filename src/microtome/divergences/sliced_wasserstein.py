@@ -72,9 +72,7 @@ class SlicedWasserstein:
             projected = projected + self.noise_scale * noise
         return self.on_slices(projected, chosen)
 
-    def on_slices(
-        self, noisy: Float[Tensor, "s b 1"], chosen: Int[Tensor, " s"] | None = None
-    ) -> Float[Tensor, ""]:
+    def on_slices(self, noisy: Float[Tensor, "s b 1"], chosen: Int[Tensor, " s"] | None = None) -> Float[Tensor, ""]:
         """The same for synthetic points that are already projected and noisy."""
         means, variances = self._interval_moments(noisy.shape[1], chosen)
         ordered = noisy[..., 0].sort(dim=-1).values
@@ -91,9 +89,7 @@ class SlicedWasserstein:
         return first, (second - first.square()).clamp_min(0.0)
 
 
-def _prefix_integrals(
-    rows: Float[Tensor, "m n"], num_levels: int
-) -> tuple[Float[Tensor, "m g"], Float[Tensor, "m g"]]:
+def _prefix_integrals(rows: Float[Tensor, "m n"], num_levels: int) -> tuple[Float[Tensor, "m g"], Float[Tensor, "m g"]]:
     """∫₀ᵘ Q and ∫₀ᵘ Q² at u = 0, 1/G, …, 1, exact for the empirical quantile function of the rows."""
     ordered = rows.double().sort(dim=-1).values
     tables = []

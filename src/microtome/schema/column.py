@@ -96,7 +96,8 @@ class Column:
         missing: Whether values may be missing.
         outside: Policy for values outside what is declared: refuse the table, or clamp (a category outside
             the declared ones is then counted as "(other)").
-        weight: Share of the unit ball given to this column, relative to the others.
+        weight: Length of this column's block relative to the others; ``None`` lets the schema choose, 1 for all
+            columns but the target.
         bins: Most quantile bins of a measured column.
         unit: Free text for people.
     """
@@ -108,7 +109,7 @@ class Column:
     bounds: tuple[Value, Value] | None = None
     missing: bool = True
     outside: Outside = Outside.REFUSE
-    weight: float = 1.0
+    weight: float | None = None
     bins: int = 32
     unit: str | None = None
 
@@ -125,7 +126,7 @@ class Column:
             raise self._error(f"bounds are for measured columns; a {self.kind} column declares categories")
         if not self.kind.is_categorical and self.categories is not None:
             raise self._error(f"categories are for categorical columns; a {self.kind} column declares bounds")
-        if not (math.isfinite(self.weight) and self.weight > 0):
+        if self.weight is not None and not (math.isfinite(self.weight) and self.weight > 0):
             raise self._error(f"weight is {self.weight}; it must be a positive number")
         if not 2 <= self.bins <= 1024:
             raise self._error(f"bins is {self.bins}; it must be between 2 and 1024")

@@ -7,9 +7,10 @@ declared and what is *to be learnt with budget*.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from microtome.schema.column import Column, Kind, Outside
 
 VERSION = 1
 _LEARN = "learn"
+_TARGET_SHARE = 0.25
 _COLUMN_KEYS = frozenset(
     ["name", "kind", "dtype", "categories", "bounds", "missing", "outside", "weight", "bins", "unit"],
 )
@@ -32,7 +34,11 @@ _HEADER = """\
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """The columns of a table, in order, and the column that is to be predicted, if there is one."""
+    """The columns of a table, in order, and the column that is to be predicted, if there is one.
+
+    The target gets a quarter of the unit ball unless it is given a weight of its own: what predicts it is what
+    most users want from the table, and the noise does not shrink to make room.
+    """
 
     columns: tuple[Column, ...]
     target: str | None = None
@@ -45,6 +51,16 @@ class Schema:
             raise SchemaError(f"column {repeated[0]!r} is described twice")
         if self.target is not None and self.target not in self.names:
             raise SchemaError(f"target {self.target!r} is not a column; columns are {', '.join(self.names)}")
+        object.__setattr__(self, "columns", self._weighted())
+
+    def _weighted(self) -> tuple[Column, ...]:
+        """The columns with every weight settled."""
+        others = sum((column.weight or 1.0) ** 2 for column in self.columns if column.name != self.target)
+        of_target = round(math.sqrt(others * _TARGET_SHARE / (1.0 - _TARGET_SHARE)), 3) or 1.0
+        return tuple(
+            replace(column, weight=column.weight or (of_target if column.name == self.target else 1.0))
+            for column in self.columns
+        )
 
     @property
     def names(self) -> list[str]:
@@ -122,7 +138,7 @@ def _column_from_dict(entries: Any) -> Column:
         bounds=_declared(entries.get("bounds"), name, "bounds", 2),
         missing=_choice_of({"allowed": True, "never": False}, entries.get("missing", "allowed"), name),
         outside=_choice(Outside, entries.get("outside", "refuse"), f"column {name!r}: outside"),
-        weight=_number(entries.get("weight", 1.0), name, "weight"),
+        weight=_number(entries["weight"], name, "weight") if "weight" in entries else None,
         bins=_whole_number(entries.get("bins", 32), name, "bins"),
         unit=entries.get("unit"),
     )
@@ -176,7 +192,7 @@ def _column_to_dict(column: Column) -> dict[str, Any]:
     defaults = Column(name=column.name, kind=Kind.FLOAT)
     if column.outside is not defaults.outside:
         entries["outside"] = str(column.outside)
-    if column.weight != defaults.weight:
+    if column.weight not in (None, 1.0):
         entries["weight"] = column.weight
     if not column.kind.is_categorical and column.bins != defaults.bins:
         entries["bins"] = column.bins

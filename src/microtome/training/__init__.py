@@ -1,1 +1,18 @@
 """From a release to a trained generator: losses, trainer, held-out selection, tuning."""
+
+from microtome.training.checkpoint import read_tensors, write_tensors
+from microtome.training.losses import LossMix
+from microtome.training.settings import FitSettings
+from microtome.training.slices import SliceChoice
+from microtome.training.trainer import Fit, Trainer, build_generator
+
+__all__ = [
+    "Fit",
+    "FitSettings",
+    "LossMix",
+    "SliceChoice",
+    "Trainer",
+    "build_generator",
+    "read_tensors",
+    "write_tensors",
+]

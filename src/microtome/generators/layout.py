@@ -1,0 +1,57 @@
+"""How an encoded row is made of columns: blocks of levels, each shifted and stretched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from microtome.errors import ModelError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowLayout:
+    """The public code of a row, ``encoded = scale · (one-hot − offset)``, column by column.
+
+    Attributes:
+        blocks: (start, stop) of every column.
+        scale: The stretch of each coordinate; zero where a column has one level only.
+        offset: The shift of each coordinate.
+    """
+
+    blocks: tuple[tuple[int, int], ...]
+    scale: Float[Tensor, " d"]
+    offset: Float[Tensor, " d"]
+
+    def __post_init__(self) -> None:
+        if not len(self.scale) == len(self.offset) == self.dim:
+            raise ModelError(f"scale and offset have {len(self.scale)} and {len(self.offset)} entries, not {self.dim}")
+
+    @property
+    def dim(self) -> int:
+        """Length of a row."""
+        return self.blocks[-1][1]
+
+    def encode(self, one_hot: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
+        """One-hot rows, or distributions over levels, as vectors in the unit ball."""
+        return (one_hot - self.offset) * self.scale
+
+    def softmax(self, logits: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
+        """A distribution over the levels of every column."""
+        parts = [logits[:, start:stop].softmax(dim=1) for start, stop in self.blocks]
+        return torch.cat(parts, dim=1)
+
+    def draw_levels(self, probabilities: Float[Tensor, "b d"], generator: torch.Generator) -> Float[Tensor, "b C"]:
+        """A level of every column, drawn from its distribution."""
+        drawn = [
+            torch.multinomial(probabilities[:, start:stop], 1, generator=generator)[:, 0] for start, stop in self.blocks
+        ]
+        return torch.stack(drawn, dim=1)
+
+    def one_hot(self, levels: Float[Tensor, "b C"]) -> Float[Tensor, "b d"]:
+        """One-hot rows of the given levels."""
+        starts = torch.tensor([start for start, _ in self.blocks])
+        rows = torch.zeros(len(levels), self.dim)
+        return rows.scatter_(1, levels + starts, 1.0)

@@ -1,0 +1,236 @@
+"""What a generator is trained on: a mix of divergences from the release, each built once.
+
+Every loss is divided by its value for independent columns (the untrained generator), so that weights compare
+like with like: 1 is what the profile alone achieves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from microtome.divergences import (
+    Denoising,
+    Divergence,
+    FDivergence,
+    KernelFDivergence,
+    KernelSettings,
+    MomentMatching,
+    MomentSettings,
+    ReferenceKernelFDivergence,
+    ReleasedMoments,
+    SlicedMMD,
+    SlicedWasserstein,
+)
+from microtome.errors import ParameterError
+from microtome.generators import ColumnwiseGenerator, Generator
+from microtome.release import Release
+from microtome.training.dependence import estimate_dependence
+from microtome.training.slices import SliceChoice, SlicedRows, fresh_slices, released_slices
+from microtome.training.statistics import has_moments, released_moments, row_layout, slice_sums
+
+_LOSSES = ("moments", "kernel", "algorithm1", "wasserstein", "mmd")
+_MARGIN_WEIGHT = 0.1
+_LEAST_SIGNAL = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossMix:
+    """Weights of the losses, and how the sliced ones are sliced. A loss of weight 0 is not built.
+
+    Attributes:
+        moments: First and second moments, denoised.
+        kernel: The kernel f-divergence on landmarks that stand for all rows.
+        algorithm1: The kernel f-divergence as the paper prints it: mini-batches of rows, drawn noise.
+        wasserstein: Sliced Wasserstein, on one-dimensional slices.
+        mmd: Sliced maximum mean discrepancy.
+        f: The f of the kernel losses.
+        slices: Which slices.
+        num_slices: How many slices to draw, where they are not the released ones.
+        slice_dim: Their dimension.
+        slices_per_step: Slices looked at in a step.
+        batch_rows: Released rows in a mini-batch of ``algorithm1``.
+    """
+
+    moments: float = 1.0
+    kernel: float = 0.0
+    algorithm1: float = 0.0
+    wasserstein: float = 0.0
+    mmd: float = 0.0
+    f: FDivergence = FDivergence.KL
+    slices: SliceChoice = SliceChoice.RELEASED
+    num_slices: int = 200
+    slice_dim: int = 1
+    slices_per_step: int = 50
+    batch_rows: int = 128
+
+    def __post_init__(self) -> None:
+        for name, weight in self.weights.items():
+            if not 0.0 <= weight < float("inf"):
+                raise ParameterError(f"the weight of loss {name} is {weight}; it must be finite, 0 or more")
+        if not any(self.weights.values()):
+            raise ParameterError("all losses have weight 0; give at least one a positive weight")
+        for name in ("num_slices", "slice_dim", "slices_per_step", "batch_rows"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Weight of each loss by name."""
+        return {name: getattr(self, name) for name in _LOSSES}
+
+
+class TrainingLoss:
+    """The weighted mix on a generator, batch by batch.
+
+    Args:
+        release: What is fitted.
+        mix: Weights and slices.
+        first: First row to fit; those before it are held out.
+        batch_size: Rows a batch, whose sampling error the margins' weight allows for.
+        generator: Draws slices and landmarks.
+    """
+
+    def __init__(self, release: Release, mix: LossMix, first: int, batch_size: int, generator: torch.Generator) -> None:
+        self._null_share = release.null_share
+        self._weights = {name: weight for name, weight in mix.weights.items() if weight}
+        self._moments = moment_loss(release, first, batch_size) if mix.moments else None
+        if self._moments is not None:
+            self._weights["margins"] = _MARGIN_WEIGHT * mix.moments
+        names = [name for name in self._weights if name in _BUILDERS]
+        rows = _slices(release, mix, first, generator) if names else None
+        self._sliced = {name: _BUILDERS[name](rows, mix, generator) for name in names if rows is not None}
+        self._slices_per_step = min(mix.slices_per_step, len(rows.directions)) if rows is not None else None
+        self._units = dict.fromkeys(self._weights, 1.0)
+
+    def calibrate(self, model: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> None:
+        """Take the value of each loss on the untrained generator as its unit."""
+        if self._moments is not None:
+            self._units["moments"] = max(self._moments.signal(), _LEAST_SIGNAL)
+        with torch.no_grad():
+            values = self._sliced_values(model, latent, generator)
+        self._units.update({name: max(float(value), _LEAST_SIGNAL) for name, value in values.items()})
+
+    @property
+    def has_signal(self) -> bool:
+        """Whether there is anything to learn beyond the margins."""
+        return bool(self._sliced) or self._units["moments"] > _LEAST_SIGNAL
+
+    def __call__(self, model: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> Float[Tensor, ""]:
+        """The mix for a batch of latent noise."""
+        values = self._sliced_values(model, latent, generator)
+        if self._moments is not None:
+            values["margins"], values["moments"] = self._moments.parts(model(latent))
+        parts = [self._weights[name] * value / self._units[name] for name, value in values.items()]
+        return torch.stack(parts).sum()
+
+    def _sliced_values(
+        self, model: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator
+    ) -> dict[str, Float[Tensor, ""]]:
+        if not self._sliced:
+            return {}
+        rows = model.draw(latent, generator) if isinstance(model, ColumnwiseGenerator) else model(latent)
+        rows = self._with_null_rows(rows, generator)
+        return {
+            name: loss(rows, generator=generator, num_slices=self._slices_per_step)
+            for name, loss in self._sliced.items()
+        }
+
+    def _with_null_rows(self, rows: Float[Tensor, "b d"], generator: torch.Generator) -> Float[Tensor, "b d"]:
+        """Blank the share of rows that is null in the release too."""
+        if not self._null_share:
+            return rows
+        return rows * (torch.rand(len(rows), 1, generator=generator) >= self._null_share)
+
+
+def moment_loss(release: Release, first: int, batch_size: int) -> MomentMatching:
+    """Moments of the rows from ``first`` on, dependence denoised, margins as exactly as a batch allows."""
+    moments = released_moments(release, slice_sums(release, first, release.num_rows))
+    mean = np.asarray(moments.mean)
+    sampling = mean * (1.0 - mean) / batch_size
+    dependence = estimate_dependence(release, first, release.num_rows)
+    denoised = replace(
+        moments,
+        second=dependence + np.outer(mean, mean),
+        mean_noise=np.sqrt(np.asarray(moments.mean_noise) ** 2 + sampling),
+    )
+    settings = MomentSettings(denoising=Denoising.NONE, simplex=False, half_batches=True)
+    return _on_encoded(release, denoised, settings)
+
+
+def held_out_score(release: Release, last: int, generator: torch.Generator) -> Divergence:
+    """A judge that the training never sees: the first ``last`` rows of the release, raw.
+
+    Their second moments are unbiased, so of two generators the one that is nearer to the truth has the lower
+    score on average. Where directions do not span the rows, the MMD on the released slices serves instead.
+    """
+    if has_moments(release):
+        settings = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0)
+        return _on_encoded(release, released_moments(release, slice_sums(release, 0, last)), settings)
+    rows = released_slices(release, 0, last)
+    return SlicedMMD.from_slices(rows, rows.directions, noise_scale=rows.noise_scale, generator=generator)
+
+
+def _on_encoded(release: Release, moments: ReleasedMoments, settings: MomentSettings) -> MomentMatching:
+    layout = row_layout(release)
+    constant = layout.scale == 0
+    return MomentMatching(
+        moments,
+        settings=settings,
+        encoding_scale=torch.where(constant, 1.0, layout.scale),
+        encoding_offset=torch.where(constant, 1.0, layout.offset),
+    )
+
+
+def _slices(release: Release, mix: LossMix, first: int, generator: torch.Generator) -> SlicedRows:
+    if mix.slices is SliceChoice.RELEASED:
+        return released_slices(release, first, release.num_rows)
+    return fresh_slices(
+        release,
+        mix.slices,
+        first,
+        release.num_rows,
+        num_slices=mix.num_slices,
+        slice_dim=mix.slice_dim,
+        generator=generator,
+    )
+
+
+def _kernel(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Divergence:
+    settings = KernelSettings(f=mix.f)
+    return KernelFDivergence.from_slices(
+        rows, rows.directions, noise_scale=rows.noise_scale, generator=generator, settings=settings
+    )
+
+
+def _algorithm1(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Divergence:
+    return ReferenceKernelFDivergence(
+        torch.cat(list(rows)),
+        rows.directions,
+        noise_scale=rows.noise_scale,
+        settings=KernelSettings(f=mix.f),
+        batch_rows=mix.batch_rows,
+    )
+
+
+def _wasserstein(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Divergence:
+    if rows.directions.shape[2] != 1:
+        raise ParameterError(f"loss wasserstein needs one-dimensional slices, not {rows.directions.shape[2]}")
+    return SlicedWasserstein(rows, rows.directions, noise_scale=rows.noise_scale)
+
+
+def _mmd(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Divergence:
+    return SlicedMMD.from_slices(rows, rows.directions, noise_scale=rows.noise_scale, generator=generator)
+
+
+_BUILDERS: dict[str, Callable[[SlicedRows, LossMix, torch.Generator], Divergence]] = {
+    "kernel": _kernel,
+    "algorithm1": _algorithm1,
+    "wasserstein": _wasserstein,
+    "mmd": _mmd,
+}

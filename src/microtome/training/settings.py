@@ -1,0 +1,83 @@
+"""What the person who fits decides. All of it is free of privacy cost, so all of it can be tried again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from microtome.divergences import FDivergence
+from microtome.errors import ParameterError
+from microtome.generators import NetworkSettings
+from microtome.training.losses import LossMix
+from microtome.training.slices import SliceChoice
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitSettings:
+    """How a generator is trained.
+
+    Attributes:
+        network: Shape of the built-in network; a generator of one's own ignores it.
+        loss: What is minimised.
+        steps: Most steps of the optimiser.
+        batch_size: Synthetic rows a step.
+        learning_rate: Peak of the one-cycle schedule.
+        held_out: Share of the release's rows that training does not see, by which the best state is chosen.
+        check_every: Steps between two looks at the held-out score.
+        patience: Looks without improvement after which training stops; ``None`` for never.
+        threads: Threads of torch. One by default: two are hardly faster for matrices of this size, and on a
+            busy machine they wait for each other and become many times slower.
+    """
+
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    loss: LossMix = field(default_factory=LossMix)
+    steps: int = 600
+    batch_size: int = 1024
+    learning_rate: float = 2e-3
+    held_out: float = 0.1
+    check_every: int = 50
+    patience: int | None = 8
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "check_every", "threads"):
+            _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        _require(self.batch_size >= 2, "batch_size", self.batch_size, "at least 2")
+        usable = math.isfinite(self.learning_rate) and self.learning_rate > 0
+        _require(usable, "learning_rate", self.learning_rate, "a positive number")
+        _require(0 < self.held_out < 1, "held_out", self.held_out, "between 0 and 1, both excluded")
+        _require(self.patience is None or self.patience >= 1, "patience", self.patience, "at least 1, or none")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        document = asdict(self)
+        document["loss"] |= {"f": self.loss.f.value, "slices": str(self.loss.slices)}
+        document["network"] |= {"hidden": list(self.network.hidden)}
+        return document
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> FitSettings:
+        """The inverse of ``to_dict``; unknown names are refused."""
+        known = {one.name for one in fields(cls)}
+        unknown = sorted(set(document) - known)
+        if unknown:
+            raise ParameterError(f"unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}")
+        network, loss = dict(document.get("network", {})), dict(document.get("loss", {}))
+        if "hidden" in network:
+            network["hidden"] = tuple(network["hidden"])
+        if "f" in loss:
+            loss["f"] = FDivergence(loss["f"])
+        if "slices" in loss:
+            loss["slices"] = SliceChoice(loss["slices"])
+        rest = {name: value for name, value in document.items() if name not in ("network", "loss")}
+        try:
+            return cls(network=NetworkSettings(**network), loss=LossMix(**loss), **rest)
+        except TypeError as error:
+            raise ParameterError(f"settings cannot be read: {error}") from None
+
+
+def _require(holds: bool, name: str, value: object, wanted: str) -> None:
+    if not holds:
+        raise ParameterError(f"{name} is {value}; it must be {wanted}")

@@ -1,0 +1,95 @@
+"""Which slices of a release the sliced losses look at, read in pieces.
+
+The released slices are always there. With whole orthogonal directions any other slice is a valid noisy slice as
+well (``encoded_rows``): random ones, ones inside a column, ones of two columns. Drawing them costs no privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from microtome.divergences import column_frames, pair_frames, random_frames
+from microtome.errors import ParameterError
+from microtome.release import Release
+
+
+class SliceChoice(StrEnum):
+    """Which slices the sliced losses look at."""
+
+    RELEASED = "released"
+    RANDOM = "random"
+    COLUMNS = "columns"
+    PAIRS = "pairs"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SlicedRows:
+    """Slices of some of a release's rows.
+
+    Attributes:
+        release: The release.
+        first: First row.
+        last: Row after the last.
+        directions: The directions θ_s.
+        noise_scale: σ of each coordinate of a slice.
+        fresh: Whether the directions were drawn now rather than released.
+    """
+
+    release: Release
+    first: int
+    last: int
+    directions: Float[Tensor, "m d k"]
+    noise_scale: float
+    fresh: bool
+
+    def __iter__(self) -> Iterator[Float[Tensor, "c m k"]]:
+        num_slices, dim, slice_dim = self.directions.shape
+        stacked = self.directions.double().permute(1, 0, 2).reshape(dim, -1).numpy()
+        for start, stop in self.release.chunks(self.first, self.last):
+            if self.fresh:
+                points = (self.release.encoded_rows(start, stop) @ stacked).reshape(-1, num_slices, slice_dim)
+            else:
+                points = self.release.slices(start, stop)
+            yield torch.from_numpy(points).float()
+
+
+def released_slices(release: Release, first: int, last: int) -> SlicedRows:
+    """The slices as they were released."""
+    directions = torch.from_numpy(np.ascontiguousarray(release.slice_directions())).float()
+    noise = release.noise_scale
+    return SlicedRows(release=release, first=first, last=last, directions=directions, noise_scale=noise, fresh=False)
+
+
+def fresh_slices(
+    release: Release,
+    choice: SliceChoice,
+    first: int,
+    last: int,
+    *,
+    num_slices: int,
+    slice_dim: int,
+    generator: torch.Generator,
+) -> SlicedRows:
+    """Slices drawn now, of encoded rows under isotropic noise."""
+    if not release.is_isotropic:
+        raise ParameterError(
+            f"slices={choice} needs whole orthogonal directions; this release has {SliceChoice.RELEASED}"
+        )
+    blocks = [(block.start, block.stop) for block in release.codebook.blocks]
+    if choice is SliceChoice.RANDOM:
+        directions = random_frames(num_slices, release.codebook.dim, slice_dim, generator=generator)
+    elif choice is SliceChoice.COLUMNS:
+        directions = column_frames(num_slices, blocks, slice_dim, generator=generator)
+    elif slice_dim != 2:
+        raise ParameterError(f"slices=pairs have one direction in each of two columns; slice_dim is {slice_dim}, not 2")
+    else:
+        directions = pair_frames(num_slices, blocks, generator=generator)
+    noise = release.isotropic_noise
+    return SlicedRows(release=release, first=first, last=last, directions=directions, noise_scale=noise, fresh=True)

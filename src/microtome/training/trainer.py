@@ -1,0 +1,227 @@
+"""Algorithm 1 of the paper, on a release: draw noise, generate rows, compare slices, step.
+
+    for t = 1 … T:
+        z ~ N(0, I);  x = G(z)
+        loss = weighted divergences between slices of x and released slices
+        step of Adam
+        now and then: score on held-out rows; keep the best state
+
+Stopping, choosing, restarting and starting over are free: only released numbers are touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from microtome.divergences import Divergence
+from microtome.errors import ModelError
+from microtome.generators import Generator, TabularGenerator
+from microtome.progress import Progress, silent
+from microtome.release import Release
+from microtome.training.checkpoint import Checkpoint, optimiser_tensors, restore_optimiser
+from microtome.training.losses import TrainingLoss, held_out_score
+from microtome.training.settings import FitSettings
+from microtome.training.statistics import level_margins, row_layout
+
+_SCORE_ROWS = 4096
+_MARGIN_ROWS = 16_384
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fit:
+    """A trained generator and how it came about.
+
+    Attributes:
+        generator: The generator in its best state.
+        history: (step, held-out score relative to independent columns); below 1 is better than these.
+        best_step: The step of the best state; 0 where nothing beat independent columns.
+        finished: False if the training was interrupted.
+    """
+
+    generator: Generator
+    history: tuple[tuple[int, float], ...]
+    best_step: int
+    finished: bool
+
+
+class Trainer:
+    """Trains one generator on one release.
+
+    Args:
+        release: What to fit.
+        settings: How.
+        seed: Seed of everything random in training (nothing private is drawn here).
+        generator: A module of one's own; the built-in network otherwise.
+        checkpoint: Where to keep the state of the run, if anywhere.
+        progress: Told the steps done and the held-out score.
+    """
+
+    def __init__(
+        self,
+        release: Release,
+        settings: FitSettings,
+        *,
+        seed: int,
+        generator: Generator | None = None,
+        checkpoint: Path | None = None,
+        progress: Progress = silent,
+    ) -> None:
+        self.release, self.settings, self.progress, self._path = release, settings, progress, checkpoint
+        self._random = torch.Generator().manual_seed(seed)
+        self.generator = generator or build_generator(release, settings, seed)
+        self._parameters = _module(self.generator)
+        _check_width(self.generator, release.codebook.dim)
+        self._judged = torch.randn(_SCORE_ROWS, self.generator.latent_dim, generator=self._random)
+        self._optimiser = torch.optim.Adam(self._parameters.parameters(), lr=settings.learning_rate)
+        self._step, self._history = 0, []  # type: tuple[int, list[tuple[int, float]]]
+        self._best = _state(self._parameters)
+
+    def fit(self, *, resume: bool = False) -> Fit:
+        """Train; Ctrl-C ends it early with the best state so far."""
+        with _threads(self.settings.threads):
+            held_out = max(1, int(self.settings.held_out * self.release.num_rows))
+            judge = held_out_score(self.release, held_out, self._random)
+            loss = TrainingLoss(self.release, self.settings.loss, held_out, self.settings.batch_size, self._random)
+            loss.calibrate(self.generator, self._judged, self._random)
+            self._unit = self._judge(judge)
+            if resume and self._path is not None and self._path.exists():
+                self._restore(Checkpoint.load(self._path))
+            finished = self._run(loss, judge)
+            self._parameters.load_state_dict(self._best)
+            self._match_margins()
+        return Fit(
+            generator=self.generator,
+            history=tuple(self._history),
+            best_step=min(self._history, key=lambda entry: entry[1])[0],
+            finished=finished,
+        )
+
+    def _run(self, loss: TrainingLoss, judge: Divergence) -> bool:
+        try:
+            if not self._history:
+                self._look(judge)
+            while loss.has_signal and self._step < self.settings.steps and not self._stalled():
+                self._advance(loss)
+                if self._step % self.settings.check_every == 0 or self._step == self.settings.steps:
+                    self._look(judge)
+        except KeyboardInterrupt:
+            return False
+        self.progress("fit", self.settings.steps, self.settings.steps)
+        return True
+
+    def _advance(self, loss: TrainingLoss) -> None:
+        for group in self._optimiser.param_groups:
+            group["lr"] = self.settings.learning_rate * one_cycle(self._step / self.settings.steps)
+        latent = torch.randn(self.settings.batch_size, self.generator.latent_dim, generator=self._random)
+        self._optimiser.zero_grad()
+        value = loss(self.generator, latent, self._random)
+        if not torch.isfinite(value):
+            raise ModelError(f"the loss is {float(value)} at step {self._step}; lower the learning rate")
+        value.backward()  # type: ignore[no-untyped-call]
+        self._optimiser.step()
+        self._step += 1
+
+    def _look(self, judge: Divergence) -> None:
+        """Score the generator on held-out rows, keep it if it is the best, save the run."""
+        score = self._judge(judge) / self._unit
+        if not self._history or score < min(value for _, value in self._history):
+            self._best = _state(self._parameters)
+        self._history.append((self._step, score))
+        self.progress(f"fit (held-out {score:.4f})", self._step, self.settings.steps)
+        if self._path is not None:
+            self._checkpoint().save(self._path)
+
+    def _judge(self, judge: Divergence) -> float:
+        with torch.no_grad():
+            return float(judge(self.generator(self._judged)))
+
+    def _stalled(self) -> bool:
+        scores = [score for _, score in self._history]
+        since_best = len(scores) - 1 - scores.index(min(scores))
+        return self.settings.patience is not None and since_best >= self.settings.patience
+
+    def _match_margins(self) -> None:
+        """The profile knows the margins better than any training: set them exactly."""
+        if isinstance(self.generator, TabularGenerator):
+            latent = torch.randn(_MARGIN_ROWS, self.generator.latent_dim, generator=self._random)
+            self.generator.match_margins(_margins(self.release), latent)
+
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(
+            release=self.release.fingerprint,
+            settings=self.settings.to_dict(),
+            step=self._step,
+            history=tuple(self._history),
+            model=_state(self._parameters),
+            best=self._best,
+            optimiser=optimiser_tensors(self._optimiser),
+            random=self._random.get_state(),
+        )
+
+    def _restore(self, saved: Checkpoint) -> None:
+        if saved.release != self.release.fingerprint:
+            raise ModelError(f"{self._path} is a checkpoint of another release; remove it or fit without --resume")
+        if saved.settings != self.settings.to_dict():
+            raise ModelError(f"{self._path} was made with other settings; use the same, or fit without --resume")
+        self._parameters.load_state_dict(dict(saved.model))
+        restore_optimiser(self._optimiser, saved.optimiser)
+        self._random.set_state(saved.random)
+        self._step, self._history, self._best = saved.step, list(saved.history), dict(saved.best)
+
+
+def build_generator(release: Release, settings: FitSettings, seed: int) -> TabularGenerator:
+    """The built-in network for a release, at the profile's margins."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return TabularGenerator(row_layout(release), _margins(release), settings.network)
+
+
+def one_cycle(progress: float, *, rise: float = 0.3, start: float = 0.04) -> float:
+    """The learning rate's schedule: a cosine up from ``start`` to 1, then a cosine down to nearly 0."""
+    phase = progress / rise if progress < rise else (1.0 - progress) / (1.0 - rise)
+    floor = start if progress < rise else start * 1e-3
+    return floor + (1.0 - floor) * 0.5 * (1.0 - math.cos(math.pi * phase))
+
+
+def _margins(release: Release) -> Float[Tensor, " d"]:
+    return torch.tensor(level_margins(release), dtype=torch.float32)
+
+
+def _module(generator: Generator) -> nn.Module:
+    if not isinstance(generator, nn.Module):
+        raise ModelError(f"a generator must be a torch.nn.Module; {type(generator).__name__} is not")
+    if not hasattr(generator, "latent_dim"):
+        raise ModelError(f"{type(generator).__name__} needs an attribute latent_dim: the width of its noise")
+    return generator
+
+
+def _check_width(generator: Generator, dim: int) -> None:
+    with torch.no_grad():
+        rows = generator(torch.zeros(2, generator.latent_dim))
+    if tuple(rows.shape) != (2, dim):
+        raise ModelError(
+            f"the generator turns 2 rows of noise into {tuple(rows.shape)}; this release needs (2, {dim}): one "
+            "coordinate for every encoded one"
+        )
+
+
+def _state(module: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
