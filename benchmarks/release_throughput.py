@@ -173,7 +173,7 @@ def measure_floor(path: Path, dim: int, threads: int) -> dict[str, Any]:
 def _batches(path: Path) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    yield from pq.ParquetFile(path).iter_batches(BATCH_ROWS, columns=schema().names)
+    yield from pq.ParquetFile(path, pre_buffer=False).iter_batches(BATCH_ROWS, columns=schema().names)
 
 
 def in_process(action: str, path: Path, **values: Any) -> dict[str, Any]:
