@@ -261,7 +261,7 @@ def _processor() -> str:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10**5, 10**6, 10**7], help="table sizes, in rows")
-    parser.add_argument("--repeats", type=int, nargs="+", default=[3, 3, 1], help="repeats of each size")
+    parser.add_argument("--repeats", type=int, nargs="+", default=[3, 3, 2], help="repeats of each size")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="threads of both")
     parser.add_argument("--workdir", type=Path, help="where to put the temporary directory (6 GB at 10^7 rows)")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where to write the JSON")

@@ -108,7 +108,7 @@ class RunSettings:
     threads: int = 2
     block_entries: int = 1 << 22
     piece_entries: int = 1 << 17
-    bin_entries: int = 1 << 24
+    bin_entries: int = 1 << 23
     force: bool = False
     progress: Progress = field(default=silent)
 
