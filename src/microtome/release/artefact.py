@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from microtome.accounting import DirectionKind
 from microtome.errors import MicrotomeError, ReleaseError
-from microtome.release.container import check_output, digest
+from microtome.release.container import DiskErrors, check_output, digest
 from microtome.release.manifest import Manifest
 from microtome.schema import Codebook, Schema
 
@@ -62,17 +62,20 @@ class Release:
             raise ReleaseError(f"{path}: not a release, or damaged: {error}") from error
         except MicrotomeError as error:
             raise ReleaseError(f"{path}: {error}") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise ReleaseError(f"{path}: its manifest is damaged: {error!r}") from error
         return release
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Copy the file to a place of your own."""
         check_output(Path(path), force=force)
         partial = Path(path).with_name(f".{Path(path).name}.partial")
-        try:
-            shutil.copyfile(self.path, partial)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with DiskErrors(Path(path)):
+            try:
+                shutil.copyfile(self.path, partial)
+                partial.replace(path)
+            finally:
+                partial.unlink(missing_ok=True)
 
     @property
     def num_rows(self) -> int:
@@ -170,6 +173,8 @@ def _check(manifest: Manifest, arrays: dict[str, NDArray[Any]], rows_shape: tupl
     if rows_shape != (manifest.contents.num_rows, law.count) or rows_dtype != "I16":
         wanted_shape = (manifest.contents.num_rows, law.count)
         raise ReleaseError(f"rows are {rows_dtype} of shape {rows_shape}, the manifest says I16 of {wanted_shape}")
+    if len(manifest.checksums["rows"]) != -(-manifest.contents.num_rows // manifest.contents.bin_rows):
+        raise ReleaseError("its rows are not all covered by checksums")
     wanted = {name: value for name, value in manifest.checksums.items() if name != "rows"}
     if set(wanted) != set(arrays):
         raise ReleaseError("its tensors are not those the manifest lists")

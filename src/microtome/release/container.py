@@ -138,11 +138,11 @@ class ContainerWriter:
                 written = os.pwrite(self._file, view, place)
                 view, place = view[written:], place + written
 
-    def _translate_errors(self) -> _DiskErrors:
-        return _DiskErrors(self._path)
+    def _translate_errors(self) -> DiskErrors:
+        return DiskErrors(self._path)
 
 
-class _DiskErrors:
+class DiskErrors:
     """Turns the operating system's errors into ours."""
 
     def __init__(self, path: Path) -> None:
