@@ -20,19 +20,23 @@ if TYPE_CHECKING:
     from microtome.private import draft_schema, release
     from microtome.release import Release
     from microtome.schema import Column, Schema
+    from microtome.synthesis import Synthesizer
+    from microtome.training import FitSettings
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Column": "microtome.schema",
+    "FitSettings": "microtome.training",
     "Ledger": "microtome.accounting",
     "Release": "microtome.release",
     "Schema": "microtome.schema",
+    "Synthesizer": "microtome.synthesis",
     "draft_schema": "microtome.private",
     "release": "microtome.private",
 }
 
-__all__ = ["Column", "Ledger", "Release", "Schema", "draft_schema", "release"]
+__all__ = ["Column", "FitSettings", "Ledger", "Release", "Schema", "Synthesizer", "draft_schema", "release"]
 
 
 def __getattr__(name: str) -> Any:

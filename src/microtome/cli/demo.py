@@ -9,8 +9,10 @@ import pyarrow.csv as pacsv
 import typer
 from rich.markup import escape
 
+from microtome.cli import fit as fit_verb
 from microtome.cli import inspect as inspect_verb
 from microtome.cli import release as release_verb
+from microtome.cli import sample as sample_verb
 from microtome.cli.screen import console
 from microtome.demo import population, population_schema
 from microtome.errors import OutputError
@@ -22,7 +24,7 @@ def demo(
     epsilon: Annotated[float, typer.Option(help="Total ε of the release.")] = 5.0,
     force: Annotated[bool, typer.Option(help="Replace the files of an earlier demo.")] = False,
 ) -> None:
-    """Simulate a town, release it, and look at the release."""
+    """Simulate a town, release it, and make a synthetic town from the release."""
     if output.exists() and not (force and output.is_dir()):
         raise OutputError(f"{output} exists; choose another directory, or say --force to replace an earlier demo")
     output.mkdir(parents=True, exist_ok=True)
@@ -35,6 +37,11 @@ def demo(
     release_verb.release(table, schema=schema, epsilon=epsilon, output=released, force=force)
     _say(f"4. What anybody may know: microtome inspect {released}")
     inspect_verb.inspect(released)
+    model, synthetic = output / "people.model", output / "synthetic.csv"
+    _say(f"5. From here on nothing private is needed: microtome fit {released} -o {model}")
+    fit_verb.fit(released, output=model, force=force)
+    _say(f"6. A synthetic town: microtome sample {model} -n {people} -o {synthetic}")
+    sample_verb.sample(model, output=synthetic, rows=people, force=force)
 
 
 def _say(text: str) -> None:

@@ -10,7 +10,7 @@ import sys
 import typer
 
 from microtome import __version__
-from microtome.cli import budget, demo, inspect, ledger, release, schema
+from microtome.cli import budget, demo, fit, inspect, ledger, release, sample, schema, tune
 from microtome.cli.screen import complain
 from microtome.errors import MicrotomeError
 
@@ -42,6 +42,9 @@ def main(
 app.add_typer(schema.app, name="schema")
 app.command("release")(release.release)
 app.command("inspect")(inspect.inspect)
+app.command("fit")(fit.fit)
+app.command("sample")(sample.sample)
+app.command("tune")(tune.tune)
 app.command("budget")(budget.budget)
 app.add_typer(ledger.app, name="ledger")
 app.command("demo")(demo.demo)

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from microtome.accounting import Accountant, DirectionKind, Neighbours
-from microtome.cli.screen import console, row_progress
+from microtome.cli.screen import console, watch
 from microtome.release import promise_in_words
 
 
@@ -56,7 +56,7 @@ def release(
     from microtome.private import RunSettings
     from microtome.private import release as publish
 
-    with row_progress() as progress:
+    with watch("rows") as progress:
         released = publish(
             table,
             schema,

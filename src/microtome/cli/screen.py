@@ -9,7 +9,15 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from microtome.progress import Progress as ReportProgress
 
@@ -24,38 +32,40 @@ def complain(message: str) -> None:
 
 
 @contextmanager
-def row_progress() -> Iterator[ReportProgress]:
-    """Progress over rows, stage by stage: a bar on a terminal, a line now and then elsewhere."""
+def watch(unit: str) -> Iterator[ReportProgress]:
+    """Progress stage by stage: a bar on a terminal, a line now and then elsewhere."""
     if not errors.is_terminal:
-        yield _lines()
+        yield _lines(unit)
         return
     columns = (
         TextColumn("{task.description:>10}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("rows"),
+        TextColumn(unit),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
     )
     with Progress(*columns, console=errors) as bars:
-        tasks: dict[str, object] = {}
+        tasks: dict[str, TaskID] = {}
 
-        def report(stage: str, done: int, total: int | None) -> None:
+        def report(stage: str, done: int, total: int | None, note: str = "") -> None:
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
+                tasks[stage] = bars.add_task(stage, total=total, note=note)
+            bars.update(tasks[stage], completed=done, total=total, note=note)
 
         yield report
 
 
-def _lines() -> ReportProgress:
+def _lines(unit: str) -> ReportProgress:
     last: dict[str, float] = {}
 
-    def report(stage: str, done: int, total: int | None) -> None:
+    def report(stage: str, done: int, total: int | None, note: str = "") -> None:
         now = time.monotonic()
         finished = total is not None and done >= total
         if finished or now - last.setdefault(stage, now) >= _SECONDS_BETWEEN_LINES:
             last[stage] = now
-            print(f"{stage}: {done:,}{'' if total is None else f' of {total:,}'} rows", file=sys.stderr, flush=True)
+            whole = "" if total is None else f" of {total:,}"
+            print(f"{stage}: {done:,}{whole} {unit}{note and f', {note}'}", file=sys.stderr, flush=True)
 
     return report

@@ -191,9 +191,9 @@ class MomentMatching:
             (self._pair_precision * second[0] * second[-1]).sum(),
         )
 
-    def signal(self) -> float:
-        """The loss that columns without any dependence would have in the second moments: what there is to learn."""
-        return float((self._pair_precision * self._target.square()).sum())
+    def signal(self, of: "MomentMatching | None" = None) -> float:
+        """The loss that independent columns would have in the second moments if those were as targeted (by `of`)."""
+        return float((self._pair_precision * (of or self)._target.square()).sum())
 
     def _pair_error(self, rows: Float[Tensor, "b d"]) -> Float[Tensor, "d d"]:
         centred = rows - self._centre

@@ -79,7 +79,7 @@ class TabularGenerator(nn.Module):
             logits = self.head(self.body(latent)) - self.head.bias
             for _ in range(rounds):
                 found = self.layout.softmax(logits + self.head.bias).mean(dim=0)
-                self.head.bias += wanted - found.clamp_min(_LEAST_MARGIN).log()
+                self.head.bias.add_(wanted - found.clamp_min(_LEAST_MARGIN).log())
 
     def probabilities(self, latent: Float[Tensor, "b z"]) -> Float[Tensor, "b d"]:
         """The distribution over levels of each column, block by block."""

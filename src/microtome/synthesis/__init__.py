@@ -1,1 +1,7 @@
-"""Sampling and the ``Synthesizer`` face."""
+"""Sampling, conditions, model files and the ``Synthesizer`` face."""
+
+from microtome.synthesis.conditions import conditions_from_text
+from microtome.synthesis.model_file import Model
+from microtome.synthesis.synthesizer import Synthesizer
+
+__all__ = ["Model", "Synthesizer", "conditions_from_text"]

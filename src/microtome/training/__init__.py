@@ -5,6 +5,7 @@ from microtome.training.losses import LossMix
 from microtome.training.settings import FitSettings
 from microtome.training.slices import SliceChoice
 from microtome.training.trainer import Fit, Trainer, build_generator
+from microtome.training.tuning import Trial, tune
 
 __all__ = [
     "Fit",
@@ -12,7 +13,9 @@ __all__ = [
     "LossMix",
     "SliceChoice",
     "Trainer",
+    "Trial",
     "build_generator",
     "read_tensors",
+    "tune",
     "write_tensors",
 ]

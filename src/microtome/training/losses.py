@@ -117,6 +117,11 @@ class TrainingLoss:
         self._units.update({name: max(float(value), _LEAST_SIGNAL) for name, value in values.items()})
 
     @property
+    def dependence(self) -> MomentMatching | None:
+        """The moments that are fitted, if any are."""
+        return self._moments
+
+    @property
     def has_signal(self) -> bool:
         """Whether there is anything to learn beyond the margins."""
         return bool(self._sliced) or self._units["moments"] > _LEAST_SIGNAL
@@ -163,12 +168,34 @@ def moment_loss(release: Release, first: int, batch_size: int) -> MomentMatching
     return _on_encoded(release, denoised, settings)
 
 
-def held_out_score(release: Release, last: int, generator: torch.Generator) -> Divergence:
-    """A judge that the training never sees: the first ``last`` rows of the release, raw.
+class HeldOutJudge:
+    """Scores generators on the first ``last`` rows of a release, which training never sees.
 
-    Their second moments are unbiased, so of two generators the one that is nearer to the truth has the lower
-    score on average. Where directions do not span the rows, the MMD on the released slices serves instead.
+    1 is the score of independent columns. The rows' raw second moments are unbiased, so of two generators the
+    one nearer to the truth has the lower score on average, and 0 is what a generator gets whose dependence is
+    confirmed in full. Where directions do not span the rows, the MMD on the released slices serves instead.
     """
+
+    def __init__(self, release: Release, last: int, loss: TrainingLoss, generator: torch.Generator) -> None:
+        self._divergence = _held_out_divergence(release, last, generator)
+        self._independent, self._unit = 1.0, 1.0
+        self._loss = loss
+
+    def calibrate(self, rows: Float[Tensor, "b d"]) -> None:
+        """Take rows with independent columns for the score 1."""
+        self._independent = float(self._divergence(rows))
+        self._unit = self._independent
+        if isinstance(self._divergence, MomentMatching):
+            expected = self._loss.dependence or self._divergence
+            self._unit = max(self._divergence.signal(expected), _LEAST_SIGNAL)
+
+    def __call__(self, rows: Float[Tensor, "b d"]) -> float:
+        """The score of a generator's rows."""
+        with torch.no_grad():
+            return 1.0 + (float(self._divergence(rows)) - self._independent) / self._unit
+
+
+def _held_out_divergence(release: Release, last: int, generator: torch.Generator) -> Divergence:
     if has_moments(release):
         settings = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0)
         return _on_encoded(release, released_moments(release, slice_sums(release, 0, last)), settings)

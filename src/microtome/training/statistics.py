@@ -79,7 +79,7 @@ def encoded_moments(release: Release, sums: SliceSums) -> tuple[Floats, Floats]:
     present = 1.0 - release.null_share
     gram = np.linalg.inv(release.directions @ release.directions.T)
     back = release.directions.T @ gram
-    noise = release.noise_scale**2 * gram
+    noise = np.asarray(release.noise_scale**2 * gram, dtype=np.float64)
     second = np.asarray(back.T @ (sums.second / sums.num_rows) @ back - noise, dtype=np.float64)
     return second / present, _product_noise(noise, second, sums.num_rows) / present
 

@@ -21,13 +21,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from microtome.divergences import Divergence
 from microtome.errors import ModelError
 from microtome.generators import Generator, TabularGenerator
 from microtome.progress import Progress, silent
 from microtome.release import Release
 from microtome.training.checkpoint import Checkpoint, optimiser_tensors, restore_optimiser
-from microtome.training.losses import TrainingLoss, held_out_score
+from microtome.training.losses import HeldOutJudge, TrainingLoss
 from microtome.training.settings import FitSettings
 from microtome.training.statistics import level_margins, row_layout
 
@@ -41,7 +40,7 @@ class Fit:
 
     Attributes:
         generator: The generator in its best state.
-        history: (step, held-out score relative to independent columns); below 1 is better than these.
+        history: (step, held-out score): 1 is what independent columns get, lower is better.
         best_step: The step of the best state; 0 where nothing beat independent columns.
         finished: False if the training was interrupted.
     """
@@ -83,15 +82,16 @@ class Trainer:
         self._optimiser = torch.optim.Adam(self._parameters.parameters(), lr=settings.learning_rate)
         self._step, self._history = 0, []  # type: tuple[int, list[tuple[int, float]]]
         self._best = _state(self._parameters)
+        self._loss = math.nan
 
     def fit(self, *, resume: bool = False) -> Fit:
         """Train; Ctrl-C ends it early with the best state so far."""
         with _threads(self.settings.threads):
             held_out = max(1, int(self.settings.held_out * self.release.num_rows))
-            judge = held_out_score(self.release, held_out, self._random)
             loss = TrainingLoss(self.release, self.settings.loss, held_out, self.settings.batch_size, self._random)
             loss.calibrate(self.generator, self._judged, self._random)
-            self._unit = self._judge(judge)
+            judge = HeldOutJudge(self.release, held_out, loss, self._random)
+            judge.calibrate(self._rows())
             if resume and self._path is not None and self._path.exists():
                 self._restore(Checkpoint.load(self._path))
             finished = self._run(loss, judge)
@@ -104,7 +104,7 @@ class Trainer:
             finished=finished,
         )
 
-    def _run(self, loss: TrainingLoss, judge: Divergence) -> bool:
+    def _run(self, loss: TrainingLoss, judge: HeldOutJudge) -> bool:
         try:
             if not self._history:
                 self._look(judge)
@@ -114,7 +114,6 @@ class Trainer:
                     self._look(judge)
         except KeyboardInterrupt:
             return False
-        self.progress("fit", self.settings.steps, self.settings.steps)
         return True
 
     def _advance(self, loss: TrainingLoss) -> None:
@@ -125,23 +124,25 @@ class Trainer:
         value = loss(self.generator, latent, self._random)
         if not torch.isfinite(value):
             raise ModelError(f"the loss is {float(value)} at step {self._step}; lower the learning rate")
+        self._loss = float(value.detach())
         value.backward()  # type: ignore[no-untyped-call]
         self._optimiser.step()
         self._step += 1
 
-    def _look(self, judge: Divergence) -> None:
+    def _look(self, judge: HeldOutJudge) -> None:
         """Score the generator on held-out rows, keep it if it is the best, save the run."""
-        score = self._judge(judge) / self._unit
+        score = judge(self._rows())
         if not self._history or score < min(value for _, value in self._history):
             self._best = _state(self._parameters)
         self._history.append((self._step, score))
-        self.progress(f"fit (held-out {score:.4f})", self._step, self.settings.steps)
+        self.progress("fit", self._step, self.settings.steps, f"loss {self._loss:.3f}, held-out {score:.4f}")
         if self._path is not None:
             self._checkpoint().save(self._path)
 
-    def _judge(self, judge: Divergence) -> float:
+    def _rows(self) -> Float[Tensor, "b d"]:
+        """Rows by which the generator is judged: always from the same noise."""
         with torch.no_grad():
-            return float(judge(self.generator(self._judged)))
+            return self.generator(self._judged)
 
     def _stalled(self) -> bool:
         scores = [score for _, score in self._history]

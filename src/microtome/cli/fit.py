@@ -1,0 +1,77 @@
+"""``microtome fit``: train a model on a release."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from microtome.cli.screen import console, watch
+from microtome.errors import ParameterError
+
+Settings = Annotated[
+    Path | None, typer.Option("--settings", help="JSON file of settings, such as 'microtome tune' writes.")
+]
+
+
+def read_settings(path: Path | None) -> dict[str, object]:
+    """Settings from a JSON file; none without one."""
+    if path is None:
+        return {}
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ParameterError(f"{path}: cannot be read as JSON settings: {error}") from error
+    if not isinstance(document, dict):
+        raise ParameterError(f"{path}: settings are a JSON object, not {type(document).__name__}")
+    return document
+
+
+def fit(
+    release: Annotated[Path, typer.Argument(help="Release file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Model file to write.")],
+    settings: Settings = None,
+    steps: Annotated[int | None, typer.Option(help="Most steps of the optimiser.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Synthetic rows a step.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Peak learning rate.")] = None,
+    held_out: Annotated[float | None, typer.Option(help="Share of rows by which the best state is chosen.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads of torch; one is safest on a busy machine.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of training; nothing private is drawn here.")] = None,
+    resume: Annotated[bool, typer.Option(help="Go on from OUTPUT.checkpoint.")] = False,
+    force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+) -> None:
+    """Train a generative model on a release. Needs no private data and costs no privacy.
+
+    The run is kept in OUTPUT.checkpoint: after a crash --resume goes on from there, and Ctrl-C writes the best
+    model so far.
+    """
+    from microtome.release import check_output
+    from microtome.synthesis import Synthesizer
+    from microtome.training import FitSettings
+
+    options = {
+        "steps": steps, "batch_size": batch_size, "learning_rate": learning_rate, "held_out": held_out,
+        "threads": threads,
+    }  # fmt: skip
+    given = {name: value for name, value in options.items() if value is not None}
+    check_output(output, force=force)
+    checkpoint = output.with_name(f"{output.name}.checkpoint")
+    synthesizer = Synthesizer(FitSettings.from_dict({**read_settings(settings), **given}), random_state=seed)
+    with watch("steps") as progress:
+        synthesizer.fit(release, checkpoint=checkpoint, resume=resume, progress=progress)
+    synthesizer.save(output, force=force)
+    result = synthesizer.fit_
+    assert result is not None
+    best = min(score for _, score in result.history)
+    console.print(
+        f"[bold]{escape(str(output))}[/]: best at step {result.best_step} with held-out score {best:.3f} "
+        "(1: independent columns, nothing learnt beyond the profile; 0: all dependence that was seen is confirmed)",
+        soft_wrap=True,
+    )
+    if not result.finished:
+        console.print(f"interrupted: this is the best model so far; --resume goes on from {checkpoint}", soft_wrap=True)
+        raise typer.Exit(130)
+    checkpoint.unlink(missing_ok=True)

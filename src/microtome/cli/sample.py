@@ -1,0 +1,36 @@
+"""``microtome sample``: synthetic rows from a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from microtome.cli.screen import console, watch
+
+
+def sample(
+    model: Annotated[Path, typer.Argument(help="Model file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="CSV or Parquet file to write.")],
+    rows: Annotated[int, typer.Option("-n", "--rows", help="Number of rows.")],
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Condition: 'sex=female', 'age=30..40', 'town=A|B'; may be repeated."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed, to draw the same rows again.")] = None,
+    force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+) -> None:
+    """Draw any number of synthetic rows, streamed to a file."""
+    from microtome.release import check_output
+    from microtome.synthesis import Synthesizer, conditions_from_text
+    from microtome.synthesis.table_file import write_tables
+
+    check_output(output, force=force)
+    synthesizer = Synthesizer.load(model)
+    conditions = conditions_from_text(synthesizer.model.codebook, where or ())
+    tables = synthesizer.sample_tables(rows, conditions=conditions, random_state=seed)
+    with watch("rows") as progress:
+        write_tables(output, tables, rows, progress)
+    console.print(f"[bold]{escape(str(output))}[/]: {rows:,} rows", soft_wrap=True)

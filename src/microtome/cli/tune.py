@@ -1,0 +1,56 @@
+"""``microtome tune``: search for better settings, at no privacy cost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from microtome.cli.fit import Settings, read_settings
+from microtome.cli.screen import console
+
+if TYPE_CHECKING:
+    from microtome.training import Trial
+
+
+def tune(
+    release: Annotated[Path, typer.Argument(help="Release file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="JSON file for the best settings.")],
+    trials: Annotated[int, typer.Option(help="Settings to try in all, those of earlier runs counted.")] = 30,
+    settings: Settings = None,
+    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
+    force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+) -> None:
+    """Search over architecture, loss mix and learning rate, scored on held-out rows of the release.
+
+    This costs no privacy: only the release is read, however many trials are run. Trials are kept in
+    OUTPUT.trials.sqlite3, and the same command goes on where it stopped.
+    """
+    from microtome.release import Release, check_output
+    from microtome.training import FitSettings
+    from microtome.training import tune as search
+
+    check_output(output, force=force)
+    console.print("Tuning reads the release only: it costs no privacy, however many trials are run.")
+
+    def watch(trial: Trial) -> None:
+        console.print(f"trial {trial.number + 1} of {trials}: held-out score {trial.score:.4f}")
+
+    found = search(
+        Release.load(release),
+        trials=trials,
+        storage=output.with_name(f"{output.name}.trials.sqlite3"),
+        base=FitSettings.from_dict(read_settings(settings)),
+        seed=seed,
+        watch=watch,
+    )
+    best = found[0]
+    output.write_text(json.dumps(best.settings.to_dict(), indent=2) + "\n", encoding="utf-8")
+    console.print(
+        f"[bold]{escape(str(output))}[/]: settings of trial {best.number + 1}, score {best.score:.4f}; use them with "
+        f"'microtome fit {release} --settings {output} -o MODEL'",
+        soft_wrap=True,
+    )

@@ -1,0 +1,139 @@
+"""Conditions on sampled rows: which cells of a column they allow, and how much of each.
+
+A condition is a value, a list of values, or a pair (low, high) of a measured column. It is turned into the share
+of every cell that it allows (1 for a cell inside, a fraction for a bin that it cuts), and from that into the
+probability of being met given a level of the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microtome.errors import ModelError, SchemaError
+from microtome.schema import CategoryCells, Codebook, ColumnCode, Kind, NumberCells
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Condition:
+    """What a condition leaves of a column.
+
+    Attributes:
+        column: Position of the column.
+        code: The column's code with margins and cells cut to what is allowed.
+        met: Probability that a value of each level meets the condition.
+    """
+
+    column: int
+    code: ColumnCode
+    met: Floats
+
+
+def parse_conditions(codebook: Codebook, wanted: Mapping[str, Any]) -> list[Condition]:
+    """Conditions by column name; an error that says why for one that cannot be met."""
+    names = [code.column.name for code in codebook.codes]
+    conditions = []
+    for name, value in wanted.items():
+        if name not in names:
+            raise ModelError(f"no column {name!r} to set a condition on; columns are {', '.join(names)}")
+        conditions.append(_condition(names.index(name), codebook.codes[names.index(name)], value))
+    return conditions
+
+
+def conditions_from_text(codebook: Codebook, texts: Iterable[str]) -> dict[str, Any]:
+    """Conditions as a person writes them: ``sex=female``, ``town=A|B``, ``age=30..40``, ``income=`` for missing."""
+    codes = {code.column.name: code for code in codebook.codes}
+    conditions = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or name not in codes:
+            raise ModelError(
+                f"condition {text!r}: write column=value, column=a|b or column=low..high with one of the columns "
+                f"{', '.join(codes)}"
+            )
+        conditions[name] = _value_from_text(codes[name], value)
+    return conditions
+
+
+def _value_from_text(code: ColumnCode, text: str) -> Any:
+    if not text:
+        return None
+    if isinstance(code.cells, CategoryCells):
+        by_name = {str(category): category for category in code.cells.categories}
+        return [by_name.get(part, by_name.get(part.capitalize(), part)) for part in text.split("|")]
+    low, _, high = text.partition("..")
+    ends = (low, high or low)
+    try:
+        return ends if code.column.kind in (Kind.DATE, Kind.DATETIME) else tuple(float(end) for end in ends)
+    except ValueError:
+        raise ModelError(f"column {code.column.name!r}: {text!r} is not a number, nor low..high") from None
+
+
+def _condition(column: int, code: ColumnCode, value: Any) -> Condition:
+    cut = _cut_numbers(code, value) if isinstance(code.cells, NumberCells) else _cut_categories(code, value)
+    total = code.level_margins
+    left = np.bincount(code.levels, weights=cut.margins, minlength=code.num_levels)
+    met = np.divide(left, total, out=np.zeros_like(total), where=total > 0)
+    if not met.any():
+        raise ModelError(f"column {code.column.name!r} is never {value!r} in this model: the condition is impossible")
+    return Condition(column=column, code=cut, met=met)
+
+
+def _cut_categories(code: ColumnCode, value: Any) -> ColumnCode:
+    assert isinstance(code.cells, CategoryCells)
+    values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    allowed = np.zeros(len(code.cells))
+    for one in values:
+        if one is None and code.cells.missing:
+            allowed[-1] = 1.0
+        elif one in code.cells.categories:
+            allowed[code.cells.categories.index(one)] = 1.0
+        else:
+            shown = ", ".join(map(repr, code.cells.categories[:10]))
+            raise ModelError(f"column {code.column.name!r} has no category {one!r}; it has {shown}, …")
+    return replace(code, margins=code.margins * allowed)
+
+
+def _cut_numbers(code: ColumnCode, value: Any) -> ColumnCode:
+    """Margins inside [low, high], after cutting cells at both ends."""
+    if value is None and code.cells.missing:
+        return replace(code, margins=np.where(np.arange(len(code.cells)) == len(code.cells) - 1, code.margins, 0.0))
+    low, high = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)
+    try:
+        first, last = code.column.to_number(low), code.column.to_number(high)
+    except SchemaError as error:
+        raise ModelError(str(error)) from None
+    if code.column.kind.is_integral:
+        first, last = np.ceil(first), np.floor(last) + 1.0
+    else:
+        last = np.nextafter(last, np.inf)
+    cut = _split(code, [first, last])
+    assert isinstance(cut.cells, NumberCells)
+    inside = (cut.cells.edges[:-1] >= first) & (cut.cells.edges[1:] <= last)
+    allowed = np.concatenate([inside, np.zeros(len(cut.cells) - len(inside), dtype=bool)])
+    return replace(cut, margins=np.where(allowed, cut.margins, 0.0))
+
+
+def _split(code: ColumnCode, points: list[float]) -> ColumnCode:
+    """The same column with cells cut at the given points, their margins in proportion to the widths."""
+    cells = code.cells
+    assert isinstance(cells, NumberCells)
+    inside = [point for point in points if cells.edges[0] < point < cells.edges[-1]]
+    edges = np.unique(np.concatenate([cells.edges, inside]))
+    parent = np.searchsorted(cells.edges, edges[:-1], side="right") - 1
+    share = np.diff(edges) / np.diff(cells.edges)[parent]
+    tail = np.arange(cells.num_values, len(cells))
+    origin = np.concatenate([parent, tail])
+    return replace(
+        code,
+        cells=NumberCells(edges=edges, integral=cells.integral, missing=cells.missing),
+        counts=code.counts[origin],
+        margins=code.margins[origin] * np.concatenate([share, np.ones(len(tail))]),
+        levels=code.levels[origin],
+    )

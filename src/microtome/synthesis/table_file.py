@@ -1,0 +1,37 @@
+"""Streaming tables to a CSV or Parquet file, complete or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from microtome.errors import OutputError, ParameterError
+from microtome.progress import Progress
+
+_WRITERS = {".csv": pacsv.CSVWriter, ".parquet": pq.ParquetWriter}
+
+
+def write_tables(path: Path, tables: Iterable[pa.Table], num_rows: int, progress: Progress) -> None:
+    """Write a stream of tables under a temporary name, then move it into place."""
+    if path.suffix not in _WRITERS:
+        raise ParameterError(f"{path}: the output must end in {' or '.join(_WRITERS)}")
+    partial = path.with_name(f".{path.name}.partial")
+    stream = iter(tables)
+    first = next(stream)
+    done = 0
+    try:
+        with _WRITERS[path.suffix](str(partial), first.schema) as writer:
+            for table in chain([first], stream):
+                writer.write_table(table)
+                done += table.num_rows
+                progress("sample", done, num_rows)
+        partial.replace(path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
