@@ -1,0 +1,314 @@
+"""Bad input through the command: a clear message, a code that is not 0, nothing written, nothing spent."""
+
+import gzip
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+from cli_support import Command, Desk
+
+from microtome.accounting import Ledger
+from microtome.release import Release, container
+from support import people, people_schema
+
+EXPLAINED, USAGE, INTERRUPTED = 1, 2, 130
+
+
+def refused(microtome: Command, desk: Desk, *said: str, code: int = EXPLAINED, **changes: object) -> None:
+    outcome = microtome("release", *desk.arguments(**changes))
+    assert outcome.code == code
+    words = " ".join(outcome.err.split())
+    for part in said:
+        assert part in words, words
+    assert "Traceback" not in outcome.err
+    if code == EXPLAINED:
+        assert outcome.err.startswith("error: ")
+        assert outcome.out == ""
+    assert desk.left_behind() == []
+
+
+def rewrite(desk: Desk, **columns: Any) -> None:
+    table = people()
+    for name, values in columns.items():
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    pacsv.write_csv(table, desk.table)
+
+
+def redeclare(desk: Desk, **changes: dict[str, Any]) -> None:
+    desk.schema.write_text(people_schema(**changes).to_yaml(), encoding="utf-8")
+
+
+def test_it_works_when_nothing_is_wrong(microtome: Command, desk: Desk) -> None:
+    outcome = microtome("release", *desk.arguments())
+    assert (outcome.code, outcome.err) == (0, "slices: 400 of 400 rows\n")
+    assert "differentially private" in outcome.out
+    assert desk.left_behind() == ["people.csv.ledger.json", "people.csv.ledger.json.lock", "people.release"]
+    assert Release.load(desk.output).manifest.promise.private
+
+
+def test_missing_table(microtome: Command, desk: Desk) -> None:
+    desk.table.unlink()
+    refused(microtome, desk, str(desk.table), "no such file")
+
+
+def test_missing_schema(microtome: Command, desk: Desk) -> None:
+    desk.schema.unlink()
+    refused(microtome, desk, str(desk.schema), "no such file", "schema draft")
+
+
+@pytest.mark.parametrize(("lines", "said"), [(0, "the file is empty"), (1, "no rows"), (2, "only one row")])
+def test_empty_and_tiny_tables(lines: int, said: str, microtome: Command, desk: Desk) -> None:
+    text = desk.table.read_text().splitlines(keepends=True)
+    desk.table.write_text("".join(text[:lines]))
+    refused(microtome, desk, str(desk.table), said)
+
+
+def test_unknown_column(microtome: Command, desk: Desk) -> None:
+    desk.table.write_text(desk.table.read_text().replace('"income"', '"wage"', 1))
+    refused(microtome, desk, "'income'", "wage")
+
+
+def test_category_outside_the_declared(microtome: Command, desk: Desk) -> None:
+    rewrite(desk, grade=["low"] * 399 + ["sky-high"])
+    refused(microtome, desk, "'grade'", "'sky-high'", "clamp")
+    redeclare(desk, grade={"outside": "clamp"})
+    assert microtome("release", *desk.arguments()).code == 0
+
+
+def test_value_outside_the_bounds(microtome: Command, desk: Desk) -> None:
+    rewrite(desk, age=[33] * 399 + [121])
+    refused(microtome, desk, "'age'", "121", "[0, 120]", "clamp")
+    redeclare(desk, age={"outside": "clamp"})
+    assert microtome("release", *desk.arguments()).code == 0
+    code = Release.load(desk.output).codebook.codes[3]
+    assert code.column.bounds == (0, 120)
+
+
+def test_date_outside_the_bounds(microtome: Command, desk: Desk) -> None:
+    desk.table.write_text(desk.table.read_text().replace("2021-0", "1921-0", 1))
+    refused(microtome, desk, "'joined'", "1921-0", "2020-01-01")
+
+
+@pytest.mark.parametrize("bad", ["inf", "-inf"])
+def test_infinite_values(bad: str, microtome: Command, desk: Desk) -> None:
+    rewrite(desk, income=["1.5"] * 399 + [bad])
+    refused(microtome, desk, "'income'", bad, "finite")
+
+
+def test_missing_values_where_none_are_declared(microtome: Command, desk: Desk) -> None:
+    rewrite(desk, income=["1.5"] * 399 + ["nan"])
+    redeclare(desk, income={"missing": False})
+    refused(microtome, desk, "'income'", "NaN", "missing: never")
+
+
+def test_mixed_types(microtome: Command, desk: Desk) -> None:
+    rewrite(desk, income=["1.5"] * 399 + ["lots"])
+    refused(microtome, desk, "'income'", "lots")
+
+
+def test_mixed_types_in_parquet(microtome: Command, desk: Desk) -> None:
+    table = people()
+    table = table.set_column(3, "age", pa.array(["33"] * 399 + ["old"]))
+    path = desk.folder / "people.parquet"
+    pq.write_table(table, path)
+    desk.table.unlink()
+    outcome = microtome("release", *Desk(desk.folder, path, desk.schema, desk.output).arguments())
+    assert outcome.code == EXPLAINED
+    assert "'age'" in outcome.err
+    assert "old" in outcome.err
+    assert desk.left_behind() == ["people.parquet"]
+
+
+def test_repeated_column_names(microtome: Command, desk: Desk) -> None:
+    desk.table.write_text(desk.table.read_text().replace('"income"', '"age"', 1))
+    refused(microtome, desk, "'age'", "twice")
+
+
+def test_truncated_gzip(microtome: Command, desk: Desk) -> None:
+    path = desk.folder / "people.csv.gz"
+    path.write_bytes(gzip.compress(desk.table.read_bytes())[:-2000])
+    outcome = microtome("release", *Desk(desk.folder, path, desk.schema, desk.output).arguments())
+    assert outcome.code == EXPLAINED
+    assert str(path) in outcome.err
+    assert desk.left_behind() == ["people.csv.gz"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"epsilon": 0}, ("epsilon", "0.0")),
+        ({"epsilon": -1}, ("epsilon", "-1.0")),
+        ({"epsilon": "nan"}, ("epsilon", "nan")),
+        ({"delta": 0}, ("delta", "0.0")),
+        ({"delta": 1}, ("delta", "1.0")),
+        ({"delta": -1e-6}, ("delta", "-1e-06")),
+        ({"delta": 0.0025}, ("delta", "0.0025", "1/400", "--allow-large-delta")),
+        ({"profile_share": 1}, ("profile_share", "1.0")),
+        ({"subsample": 1.5}, ("subsample", "1.5")),
+        ({"slice_dim": 0}, ("slice_dim", "0")),
+        ({"num_slices": -3}, ("num_slices", "-3")),
+        ({"threads": 0}, ("threads", "0")),
+        ({"neighbours": "add-remove"}, ("capacity",)),
+        ({"neighbours": "add-remove", "capacity": 399}, ("399",)),
+        ({"capacity": 500}, ("capacity", "blank-one")),
+        ({"directions": "fixed"}, ("fixed",)),
+        ({"accountant": "theorem1"}, ("theorem1", "gaussian")),
+    ],
+)
+def test_parameters_out_of_range(changes: dict, said: tuple[str, ...], microtome: Command, desk: Desk) -> None:
+    refused(microtome, desk, *said, **changes)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"epsilon": "much"}, {"neighbours": "friends"}, {"directions": "north"}, {"bogus": 1}]
+)
+def test_wrong_usage(changes: dict, microtome: Command, desk: Desk) -> None:
+    refused(microtome, desk, f"--{next(iter(changes))}", code=USAGE, **changes)
+
+
+def test_a_large_delta_may_be_insisted_on(microtome: Command, desk: Desk) -> None:
+    assert microtome("release", *desk.arguments(delta=0.0025, allow_large_delta=True)).code == 0
+
+
+def test_overspent_ledger(microtome: Command, desk: Desk) -> None:
+    assert microtome("ledger", "set-budget", desk.ledger, "people.csv", "--epsilon", 4, "--delta", 1e-6).code == 0
+    before = desk.ledger.read_bytes()
+    outcome = microtome("release", *desk.arguments())
+    assert outcome.code == EXPLAINED
+    assert "budget" in outcome.err
+    assert "nothing was spent" in outcome.err
+    assert desk.ledger.read_bytes() == before
+    assert not desk.output.exists()
+    assert microtome("release", *desk.arguments(epsilon=3)).code == 0
+    assert microtome("release", *desk.arguments(epsilon=3, output=desk.folder / "again.release")).code == EXPLAINED
+    assert len(Ledger(desk.ledger).entries()) == 2
+    assert Ledger(desk.ledger).spent("people.csv", delta=1e-6) <= 3.0
+
+
+def test_damaged_ledger(microtome: Command, desk: Desk) -> None:
+    desk.ledger.write_text("{half a boo")
+    outcome = microtome("release", *desk.arguments())
+    assert outcome.code == EXPLAINED
+    assert str(desk.ledger) in outcome.err
+    assert desk.left_behind() == ["people.csv.ledger.json"]
+
+
+def test_output_that_exists(microtome: Command, desk: Desk) -> None:
+    desk.output.write_text("precious")
+    outcome = microtome("release", *desk.arguments())
+    assert outcome.code == EXPLAINED
+    assert "--force" in outcome.err
+    assert desk.output.read_text() == "precious"
+    assert not desk.ledger.exists()
+    assert microtome("release", *desk.arguments(force=True)).code == 0
+    assert Release.load(desk.output).num_rows == 400
+
+
+def test_output_that_is_a_directory(microtome: Command, desk: Desk) -> None:
+    desk.output.mkdir()
+    for changes in ({}, {"force": True}):
+        outcome = microtome("release", *desk.arguments(**changes))
+        assert outcome.code == EXPLAINED
+        assert "directory" in outcome.err
+        assert desk.left_behind() == ["people.release"]
+
+
+def test_output_directory_that_is_missing(microtome: Command, desk: Desk) -> None:
+    refused(microtome, desk, "absent", "not a directory", output=desk.folder / "absent" / "t.release")
+
+
+def test_disk_without_room(microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 100, 100))
+    refused(microtome, desk, "MiB free")
+
+
+def test_disk_that_fills_up(microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    pwrite, written = os.pwrite, []
+
+    def fill_up(file: int, data: Any, place: int) -> int:
+        written.append(len(data))
+        if len(written) > 3:
+            raise OSError(28, "No space left on device")
+        return pwrite(file, data, place)
+
+    monkeypatch.setattr(container.os, "pwrite", fill_up)
+    outcome = microtome("release", *desk.arguments())
+    assert outcome.code == EXPLAINED
+    assert f"{desk.output} cannot be written: No space left on device" in " ".join(outcome.err.split())
+    assert desk.left_behind() == ["people.csv.ledger.json", "people.csv.ledger.json.lock"]
+    # Noise was drawn, so it stays debited: a crash may overcharge, never undercharge.
+    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["pending", "pending"]
+
+
+def test_messages_with_brackets_are_printed_as_they_are(microtome: Command, desk: Desk) -> None:
+    rewrite(desk, grade=["low"] * 399 + ["[bold]x[/nonsense]"])
+    refused(microtome, desk, "'[bold]x[/nonsense]'")
+    desk.schema.write_text("microtome-schema: 1\ncolumns: [{name: age, kind: integer, bounds: [1]}]")
+    refused(microtome, desk, "[smallest, largest]")
+
+
+def test_interruption_says_so(microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(container.os, "pread", interrupt, raising=True)
+    monkeypatch.setattr(container.os, "preadv", interrupt, raising=False)
+    outcome = microtome("release", *desk.arguments())
+    assert outcome.code == INTERRUPTED
+    assert "interrupted; no output was written" in outcome.err
+    assert desk.left_behind() == ["people.csv.ledger.json", "people.csv.ledger.json.lock"]
+
+
+SLOW_RELEASE = """
+import sys, time
+import microtome.private.slicing as slicing
+call = slicing.SlicingMechanism.__call__
+def slowly(self, rows, block):
+    print("working", flush=True)
+    time.sleep(0.2)
+    return call(self, rows, block)
+slicing.SlicingMechanism.__call__ = slowly
+from microtome.cli.main import run
+sys.argv = ["microtome", *sys.argv[1:]]
+run()
+"""
+
+
+def test_ctrl_c_halfway(desk: Desk) -> None:
+    """A process of its own that gets the signal while rows are being noised."""
+    pacsv.write_csv(pa.concat_tables([people(seed=seed) for seed in range(50)]), desk.table)
+    command = [sys.executable, "-c", SLOW_RELEASE, "release", *map(str, desk.arguments())]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "working\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert desk.left_behind() == ["people.csv.ledger.json", "people.csv.ledger.json.lock"]
+    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["pending", "pending"]
+
+
+def test_no_permission(microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(container.os, "access", lambda path, mode: mode != os.W_OK)
+    refused(microtome, desk, "not writable")
+
+
+def test_paths_of_this_repository_are_not_in_the_release(microtome: Command, desk: Desk) -> None:
+    """Where the table lies is nobody's business."""
+    assert microtome("release", *desk.arguments()).code == 0
+    assert str(desk.folder).encode() not in desk.output.read_bytes()
+    assert Path.home().name.encode() + b"/" not in desk.output.read_bytes()[:100_000]
