@@ -1,17 +1,20 @@
 """Conditions on sampled rows: which cells of a column they allow, and how much of each.
 
-A condition is a value, a list of values, or a pair (low, high) of a measured column. It is turned into the share
-of every cell that it allows (1 for a cell inside, a fraction for a bin that it cuts), and from that into the
-probability of being met given a level of the column.
+A condition is a value (``None`` for a missing one), a list of values, or, on a measured column, a pair (low, high)
+with ``None`` for an open end, or a list of those. It is turned into the share of every cell that it allows (1 for a
+cell inside, a fraction for a bin that it cuts), and from that into the probability of being met given a level of
+the column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from microtome.errors import ModelError, SchemaError
@@ -49,7 +52,7 @@ def parse_conditions(codebook: Codebook, wanted: Mapping[str, Any]) -> list[Cond
 def conditions_from_text(codebook: Codebook, texts: Iterable[str]) -> dict[str, Any]:
     """Conditions as a person writes them: ``sex=female``, ``town=A|B``, ``age=30..40``, ``income=`` for missing."""
     codes = {code.column.name: code for code in codebook.codes}
-    conditions = {}
+    conditions: dict[str, Any] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or name not in codes:
@@ -57,6 +60,8 @@ def conditions_from_text(codebook: Codebook, texts: Iterable[str]) -> dict[str, 
                 f"condition {text!r}: write column=value, column=a|b or column=low..high with one of the columns "
                 f"{', '.join(codes)}"
             )
+        if name in conditions:
+            raise ModelError(f"condition {text!r}: column {name!r} has one already; write {name}=a|b for either of two")
         conditions[name] = _value_from_text(codes[name], value)
     return conditions
 
@@ -66,31 +71,49 @@ def _value_from_text(code: ColumnCode, text: str) -> Any:
         return None
     if isinstance(code.cells, CategoryCells):
         by_name = {str(category): category for category in code.cells.categories}
-        return [by_name.get(part, by_name.get(part.capitalize(), part)) for part in text.split("|")]
-    low, _, high = text.partition("..")
-    ends = (low, high or low)
+        parts = [text] if text in by_name else text.split("|")
+        return [by_name.get(part, by_name.get(part.capitalize(), part)) for part in parts]
+    return [_range_from_text(code, part) for part in text.split("|")]
+
+
+def _range_from_text(code: ColumnCode, text: str) -> tuple[Any, Any]:
+    low, dots, high = text.partition("..")
+    ends = (low, high) if dots else (low, low)
+    if code.column.kind in (Kind.DATE, Kind.DATETIME):
+        return ends[0] or None, ends[1] or None
     try:
-        return ends if code.column.kind in (Kind.DATE, Kind.DATETIME) else tuple(float(end) for end in ends)
+        return float(ends[0]) if ends[0] else None, float(ends[1]) if ends[1] else None
     except ValueError:
         raise ModelError(f"column {code.column.name!r}: {text!r} is not a number, nor low..high") from None
 
 
 def _condition(column: int, code: ColumnCode, value: Any) -> Condition:
-    cut = _cut_numbers(code, value) if isinstance(code.cells, NumberCells) else _cut_categories(code, value)
+    several = isinstance(value, list) or (isinstance(value, tuple) and isinstance(code.cells, CategoryCells))
+    values = [_plain(one) for one in value] if several else [_plain(value)]
+    if None in values and not code.cells.missing:
+        raise ModelError(f"column {code.column.name!r} has no missing values: the condition is impossible")
+    cut = _cut_numbers(code, values) if isinstance(code.cells, NumberCells) else _cut_categories(code, values)
     total = code.level_margins
-    left = np.bincount(code.levels, weights=cut.margins, minlength=code.num_levels)
+    left = np.bincount(cut.levels, weights=cut.margins, minlength=code.num_levels)
     met = np.divide(left, total, out=np.zeros_like(total), where=total > 0)
     if not met.any():
         raise ModelError(f"column {code.column.name!r} is never {value!r} in this model: the condition is impossible")
     return Condition(column=column, code=cut, met=met)
 
 
-def _cut_categories(code: ColumnCode, value: Any) -> ColumnCode:
+def _plain(value: Any) -> Any:
+    """A value without numpy's types around it, and ``None`` for any sign of a missing one."""
+    if isinstance(value, tuple):
+        return tuple(_plain(end) for end in value)
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if value is pd.NA or value != value else value
+
+
+def _cut_categories(code: ColumnCode, values: list[Any]) -> ColumnCode:
     assert isinstance(code.cells, CategoryCells)
-    values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     allowed = np.zeros(len(code.cells))
     for one in values:
-        if one is None and code.cells.missing:
+        if one is None:
             allowed[-1] = 1.0
         elif one in code.cells.categories:
             allowed[code.cells.categories.index(one)] = 1.0
@@ -100,24 +123,31 @@ def _cut_categories(code: ColumnCode, value: Any) -> ColumnCode:
     return replace(code, margins=code.margins * allowed)
 
 
-def _cut_numbers(code: ColumnCode, value: Any) -> ColumnCode:
-    """Margins inside [low, high], after cutting cells at both ends."""
-    if value is None and code.cells.missing:
-        return replace(code, margins=np.where(np.arange(len(code.cells)) == len(code.cells) - 1, code.margins, 0.0))
-    low, high = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)
+def _cut_numbers(code: ColumnCode, values: list[Any]) -> ColumnCode:
+    """Margins inside any of the ranges, after cutting cells at their ends."""
+    ranges = [_interval(code, one) for one in values if one is not None]
+    cut = _split(code, [end for interval in ranges for end in interval])
+    assert isinstance(cut.cells, NumberCells)
+    allowed = np.zeros(len(cut.cells), dtype=bool)
+    for first, last in ranges:
+        allowed[: cut.cells.num_values] |= (cut.cells.edges[:-1] >= first) & (cut.cells.edges[1:] <= last)
+    allowed[cut.cells.num_values :] = None in values
+    return replace(cut, margins=np.where(allowed, cut.margins, 0.0))
+
+
+def _interval(code: ColumnCode, value: Any) -> tuple[float, float]:
+    """The half-open interval [first, last) of the numbers that a value or a pair (low, high) stands for."""
+    if isinstance(value, tuple) and len(value) != 2:
+        raise ModelError(f"column {code.column.name!r}: {value!r} is not a pair (low, high)")
+    low, high = value if isinstance(value, tuple) else (value, value)
     try:
-        first, last = code.column.to_number(low), code.column.to_number(high)
+        first = -math.inf if low is None else code.column.to_number(low)
+        last = math.inf if high is None else code.column.to_number(high)
     except SchemaError as error:
         raise ModelError(str(error)) from None
     if code.column.kind.is_integral:
-        first, last = np.ceil(first), np.floor(last) + 1.0
-    else:
-        last = np.nextafter(last, np.inf)
-    cut = _split(code, [first, last])
-    assert isinstance(cut.cells, NumberCells)
-    inside = (cut.cells.edges[:-1] >= first) & (cut.cells.edges[1:] <= last)
-    allowed = np.concatenate([inside, np.zeros(len(cut.cells) - len(inside), dtype=bool)])
-    return replace(cut, margins=np.where(allowed, cut.margins, 0.0))
+        return float(np.ceil(first)), float(np.floor(last)) + 1.0
+    return first, float(np.nextafter(last, np.inf))
 
 
 def _split(code: ColumnCode, points: list[float]) -> ColumnCode:
