@@ -1,6 +1,6 @@
 """From a release to a trained generator: losses, trainer, held-out selection, tuning."""
 
-from microtome.training.checkpoint import read_tensors, write_tensors
+from microtome.training.checkpoint import Checkpoint, read_tensors, write_tensors
 from microtome.training.losses import LossMix
 from microtome.training.settings import FitSettings
 from microtome.training.slices import SliceChoice
@@ -8,6 +8,7 @@ from microtome.training.trainer import Fit, Trainer, build_generator
 from microtome.training.tuning import Trial, tune
 
 __all__ = [
+    "Checkpoint",
     "Fit",
     "FitSettings",
     "LossMix",

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from microtome.errors import ModelError, OutputError
@@ -28,6 +28,7 @@ class Checkpoint:
     Attributes:
         release: Fingerprint of the release that is fitted.
         settings: The settings, as plain values.
+        seed: The seed of the run.
         step: Steps done.
         history: (step, held-out score) so far.
         model: The generator's state.
@@ -38,6 +39,7 @@ class Checkpoint:
 
     release: str
     settings: Mapping[str, Any]
+    seed: int
     step: int
     history: tuple[tuple[int, float], ...]
     model: Mapping[str, Tensor]
@@ -48,15 +50,12 @@ class Checkpoint:
     def save(self, path: Path) -> None:
         """Write the checkpoint, replacing an older one at once."""
         groups = {"model": self.model, "best": self.best, "optimiser": self.optimiser, "random": {"state": self.random}}
-        tensors = {
-            f"{group}/{name}": tensor.detach().clone()
-            for group, entries in groups.items()
-            for name, tensor in entries.items()
-        }
+        tensors = {f"{group}/{name}": tensor for group, entries in groups.items() for name, tensor in entries.items()}
         document = {
             "format": _FORMAT,
             "release": self.release,
             "settings": self.settings,
+            "seed": self.seed,
             "step": self.step,
             "history": self.history,
         }
@@ -73,6 +72,7 @@ class Checkpoint:
         return cls(
             release=document["release"],
             settings=document["settings"],
+            seed=document["seed"],
             step=document["step"],
             history=tuple((int(step), float(score)) for step, score in document["history"]),
             model=groups["model"],
@@ -84,11 +84,13 @@ class Checkpoint:
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], document: Mapping[str, Any]) -> None:
     """Write tensors and a JSON document as one safetensors file, complete or not at all."""
+    apart = {name: tensor.detach().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()}
+    content = save(apart, metadata={"microtome": json.dumps(document, sort_keys=True)})
     partial = path.with_name(f".{path.name}.partial")
     try:
-        save_file(dict(tensors), partial, metadata={"microtome": json.dumps(document, sort_keys=True)})
+        partial.write_bytes(content)
         partial.replace(path)
-    except (OSError, SafetensorError) as error:
+    except OSError as error:
         raise OutputError(f"{path} cannot be written: {error}") from error
     finally:
         partial.unlink(missing_ok=True)
@@ -104,8 +106,9 @@ def read_tensors(path: Path, wanted: str) -> tuple[dict[str, Tensor], dict[str, 
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise ModelError(f"{path}: not a file of ours, or damaged: {error}") from error
-    if document.get("format") != wanted:
-        raise ModelError(f"{path}: its format is {document.get('format')!r}, not {wanted!r}")
+    found = document.get("format") if isinstance(document, dict) else None
+    if found != wanted:
+        raise ModelError(f"{path}: its format is {found!r}, not {wanted!r}")
     return tensors, document
 
 

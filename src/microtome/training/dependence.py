@@ -51,7 +51,9 @@ class Residual:
 
 
 def estimate_dependence(release: Release, first: int, last: int, *, folds: int = 5) -> Floats:
-    """R in one-hot units from the rows from ``first`` to before ``last``, denoised."""
+    """R in one-hot units from the rows from ``first`` to before ``last``, denoised; zero if they are too few."""
+    if last - first < folds:
+        return np.zeros((release.codebook.dim, release.codebook.dim))
     edges = np.linspace(first, last, folds + 1).astype(int)
     parts = [slice_sums(release, int(start), int(stop)) for start, stop in pairwise(edges)]
     total = SliceSums(num_rows=last - first, second=sum(part.second for part in parts))  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """What a generator is trained on: a mix of divergences from the release, each built once.
 
-Every loss is divided by its value for independent columns (the untrained generator), so that weights compare
-like with like: 1 is what the profile alone achieves.
+Every loss is divided by its value for independent columns (the built-in network before training), so that weights
+compare like with like: 1 is what the profile alone achieves.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from microtome.divergences import (
     FDivergence,
     KernelFDivergence,
     KernelSettings,
+    MMDSettings,
     MomentMatching,
     MomentSettings,
     ReferenceKernelFDivergence,
@@ -37,6 +38,8 @@ from microtome.training.statistics import has_moments, released_moments, row_lay
 _LOSSES = ("moments", "kernel", "algorithm1", "wasserstein", "mmd")
 _MARGIN_WEIGHT = 0.1
 _LEAST_SIGNAL = 1e-9
+_JUDGED_TOGETHER = 512
+"""Rows between which the held-out MMD compares every two: it holds the square of them for every slice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,12 +111,12 @@ class TrainingLoss:
         self._slices_per_step = min(mix.slices_per_step, len(rows.directions)) if rows is not None else None
         self._units = dict.fromkeys(self._weights, 1.0)
 
-    def calibrate(self, model: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> None:
-        """Take the value of each loss on the untrained generator as its unit."""
-        if self._moments is not None:
-            self._units["moments"] = max(self._moments.signal(), _LEAST_SIGNAL)
+    def calibrate(self, independent: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> None:
+        """Take the value of each loss on a generator of independent columns as its unit."""
+        if self._moments is not None and self._moments.signal() > _LEAST_SIGNAL:
+            self._units["moments"] = self._moments.signal()
         with torch.no_grad():
-            values = self._sliced_values(model, latent, generator)
+            values = self._sliced_values(independent, latent, generator)
         self._units.update({name: max(float(value), _LEAST_SIGNAL) for name, value in values.items()})
 
     @property
@@ -124,7 +127,7 @@ class TrainingLoss:
     @property
     def has_signal(self) -> bool:
         """Whether there is anything to learn beyond the margins."""
-        return bool(self._sliced) or self._units["moments"] > _LEAST_SIGNAL
+        return bool(self._sliced) or (self._moments is not None and self._moments.signal() > _LEAST_SIGNAL)
 
     def __call__(self, model: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> Float[Tensor, ""]:
         """The mix for a batch of latent noise."""
@@ -139,18 +142,19 @@ class TrainingLoss:
     ) -> dict[str, Float[Tensor, ""]]:
         if not self._sliced:
             return {}
-        rows = model.draw(latent, generator) if isinstance(model, ColumnwiseGenerator) else model(latent)
-        rows = self._with_null_rows(rows, generator)
+        rows = drawn_rows(model, latent, self._null_share, generator)
         return {
             name: loss(rows, generator=generator, num_slices=self._slices_per_step)
             for name, loss in self._sliced.items()
         }
 
-    def _with_null_rows(self, rows: Float[Tensor, "b d"], generator: torch.Generator) -> Float[Tensor, "b d"]:
-        """Blank the share of rows that is null in the release too."""
-        if not self._null_share:
-            return rows
-        return rows * (torch.rand(len(rows), 1, generator=generator) >= self._null_share)
+
+def drawn_rows(
+    model: Generator, latent: Float[Tensor, "b z"], null_share: float, generator: torch.Generator
+) -> Float[Tensor, "b d"]:
+    """Rows as a release has them before the noise: levels drawn, and the share of rows blanked that is null there."""
+    rows = model.draw(latent, generator) if isinstance(model, ColumnwiseGenerator) else model(latent)
+    return rows * (torch.rand(len(rows), 1, generator=generator) >= null_share) if null_share else rows
 
 
 def moment_loss(release: Release, first: int, batch_size: int) -> MomentMatching:
@@ -173,26 +177,34 @@ class HeldOutJudge:
 
     1 is the score of independent columns. The rows' raw second moments are unbiased, so of two generators the
     one nearer to the truth has the lower score on average, and 0 is what a generator gets whose dependence is
-    confirmed in full. Where directions do not span the rows, the MMD on the released slices serves instead.
+    confirmed in full. Where directions do not span the rows, the MMD on the released slices serves instead, of
+    rows that are drawn, always by the same random numbers.
     """
 
     def __init__(self, release: Release, last: int, loss: TrainingLoss, generator: torch.Generator) -> None:
         self._divergence = _held_out_divergence(release, last, generator)
+        self._null_share = release.null_share
         self._independent, self._unit = 1.0, 1.0
         self._loss = loss
 
-    def calibrate(self, rows: Float[Tensor, "b d"]) -> None:
-        """Take rows with independent columns for the score 1."""
-        self._independent = float(self._divergence(rows))
-        self._unit = self._independent
+    def calibrate(self, independent: Generator, latent: Float[Tensor, "b z"]) -> None:
+        """Give a generator of independent columns the score 1."""
+        self._independent = self._value(independent, latent)
+        self._unit = max(abs(self._independent), _LEAST_SIGNAL)
         if isinstance(self._divergence, MomentMatching):
-            expected = self._loss.dependence or self._divergence
-            self._unit = max(self._divergence.signal(expected), _LEAST_SIGNAL)
+            signal = self._divergence.signal(self._loss.dependence or self._divergence)
+            self._unit = signal if signal > _LEAST_SIGNAL else self._unit
 
-    def __call__(self, rows: Float[Tensor, "b d"]) -> float:
-        """The score of a generator's rows."""
-        with torch.no_grad():
-            return 1.0 + (float(self._divergence(rows)) - self._independent) / self._unit
+    def __call__(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
+        """The score of a generator."""
+        return 1.0 + (self._value(model, latent) - self._independent) / self._unit
+
+    @torch.no_grad()
+    def _value(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
+        if isinstance(self._divergence, MomentMatching):
+            return float(self._divergence(model(latent)))
+        rows = drawn_rows(model, latent, self._null_share, torch.Generator().manual_seed(0))
+        return float(torch.stack([self._divergence(part) for part in torch.split(rows, _JUDGED_TOGETHER)]).mean())
 
 
 def _held_out_divergence(release: Release, last: int, generator: torch.Generator) -> Divergence:
@@ -200,7 +212,13 @@ def _held_out_divergence(release: Release, last: int, generator: torch.Generator
         settings = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0)
         return _on_encoded(release, released_moments(release, slice_sums(release, 0, last)), settings)
     rows = released_slices(release, 0, last)
-    return SlicedMMD.from_slices(rows, rows.directions, noise_scale=rows.noise_scale, generator=generator)
+    return SlicedMMD.from_slices(
+        rows,
+        rows.directions,
+        noise_scale=rows.noise_scale,
+        generator=generator,
+        settings=MMDSettings(unbiased=True),
+    )
 
 
 def _on_encoded(release: Release, moments: ReleasedMoments, settings: MomentSettings) -> MomentMatching:

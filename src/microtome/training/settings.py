@@ -42,6 +42,8 @@ class FitSettings:
     threads: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "check_every", "threads"):
+            _require(isinstance(getattr(self, name), int), name, getattr(self, name), "a whole number")
         for name in ("steps", "check_every", "threads"):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         _require(self.batch_size >= 2, "batch_size", self.batch_size, "at least 2")
@@ -64,17 +66,16 @@ class FitSettings:
         unknown = sorted(set(document) - known)
         if unknown:
             raise ParameterError(f"unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}")
-        network, loss = dict(document.get("network", {})), dict(document.get("loss", {}))
-        if "hidden" in network:
-            network["hidden"] = tuple(network["hidden"])
-        if "f" in loss:
-            loss["f"] = FDivergence(loss["f"])
-        if "slices" in loss:
-            loss["slices"] = SliceChoice(loss["slices"])
         rest = {name: value for name, value in document.items() if name not in ("network", "loss")}
         try:
+            network, loss = dict(document.get("network", {})), dict(document.get("loss", {}))
+            network |= {"hidden": tuple(network["hidden"])} if "hidden" in network else {}
+            kinds = {"f": FDivergence, "slices": SliceChoice}
+            loss |= {name: kind(loss[name]) for name, kind in kinds.items() if name in loss}
             return cls(network=NetworkSettings(**network), loss=LossMix(**loss), **rest)
-        except TypeError as error:
+        except ParameterError:
+            raise
+        except (TypeError, ValueError) as error:
             raise ParameterError(f"settings cannot be read: {error}") from None
 
 

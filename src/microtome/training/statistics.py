@@ -75,7 +75,10 @@ def encoded_moments(release: Release, sums: SliceSums) -> tuple[Floats, Floats]:
     """E[x xᵀ] of encoded rows off the diagonal, and the standard deviation of the noise of each entry."""
     if not has_moments(release):
         dim, count = release.directions.shape
-        raise ReleaseError(f"{count} directions do not span {dim} dimensions: no moments; use the sliced losses")
+        raise ReleaseError(
+            f"{count} directions do not span {dim} dimensions: no moments; fit it with the sliced losses, such as "
+            '{"loss": {"moments": 0, "kernel": 1}} in the settings'
+        )
     present = 1.0 - release.null_share
     gram = np.linalg.inv(release.directions @ release.directions.T)
     back = release.directions.T @ gram
@@ -97,7 +100,7 @@ def released_moments(release: Release, sums: SliceSums) -> ReleasedMoments:
         second=table - np.outer(offset, offset),
         mean_noise=_margin_noise(release),
         second_noise=noise / np.outer(scale, scale),
-        num_rows=max(int(release.manifest.contents.num_records), 1),
+        num_rows=max(round(sums.num_rows * (1.0 - release.null_share)), 1),
     )
 
 
@@ -116,6 +119,6 @@ def _product_noise(noise: Floats, second: Floats, num_rows: int) -> Floats:
     variances = np.diag(noise)
     energies = np.clip(np.diag(second), 0.0, None)
     product = np.outer(variances, variances) + noise**2
-    product += np.outer(energies, variances) + np.outer(variances, energies)
-    deviation: Floats = np.sqrt(product / num_rows)
+    product += np.outer(energies, variances) + np.outer(variances, energies) + 2.0 * second * noise
+    deviation: Floats = np.sqrt(np.maximum(product, 0.0) / num_rows)
     return deviation

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,9 +75,10 @@ class Trainer:
         progress: Progress = silent,
     ) -> None:
         self.release, self.settings, self.progress, self._path = release, settings, progress, checkpoint
-        self._random = torch.Generator().manual_seed(seed)
-        self.generator = generator or build_generator(release, settings, seed)
-        self._parameters = _module(self.generator)
+        self._seed, self._random = seed, torch.Generator().manual_seed(seed)
+        self._independent = build_generator(release, settings, seed)
+        self.generator = deepcopy(self._independent) if generator is None else generator
+        self._parameters = _module(self.generator).eval()
         _check_width(self.generator, release.codebook.dim)
         self._judged = torch.randn(_SCORE_ROWS, self.generator.latent_dim, generator=self._random)
         self._optimiser = torch.optim.Adam(self._parameters.parameters(), lr=settings.learning_rate)
@@ -87,15 +89,14 @@ class Trainer:
     def fit(self, *, resume: bool = False) -> Fit:
         """Train; Ctrl-C ends it early with the best state so far."""
         with _threads(self.settings.threads):
-            held_out = max(1, int(self.settings.held_out * self.release.num_rows))
-            loss = TrainingLoss(self.release, self.settings.loss, held_out, self.settings.batch_size, self._random)
-            loss.calibrate(self.generator, self._judged, self._random)
-            judge = HeldOutJudge(self.release, held_out, loss, self._random)
-            judge.calibrate(self._rows())
+            loss, judge = self._measures()
             if resume and self._path is not None and self._path.exists():
                 self._restore(Checkpoint.load(self._path))
+            if not self._history:
+                self._look(judge)
             finished = self._run(loss, judge)
             self._parameters.load_state_dict(self._best)
+            self._parameters.eval()
             self._match_margins()
         return Fit(
             generator=self.generator,
@@ -104,12 +105,24 @@ class Trainer:
             finished=finished,
         )
 
+    def _measures(self) -> tuple[TrainingLoss, HeldOutJudge]:
+        """What is minimised and what is judged by, both in units of independent columns."""
+        held_out = max(1, int(self.settings.held_out * self.release.num_rows))
+        loss = TrainingLoss(self.release, self.settings.loss, held_out, self.settings.batch_size, self._random)
+        judge = HeldOutJudge(self.release, held_out, loss, self._random)
+        same_noise = torch.Generator().manual_seed(self._seed)
+        latent = torch.randn(_SCORE_ROWS, self._independent.latent_dim, generator=same_noise)
+        loss.calibrate(self._independent, latent[: self.settings.batch_size], self._random)
+        judge.calibrate(self._independent, latent)
+        return loss, judge
+
     def _run(self, loss: TrainingLoss, judge: HeldOutJudge) -> bool:
+        """Train to the end. With nothing to learn beyond the margins, the built-in network is there already."""
+        learns = loss.has_signal or not isinstance(self.generator, TabularGenerator)
         try:
-            if not self._history:
-                self._look(judge)
-            while loss.has_signal and self._step < self.settings.steps and not self._stalled():
+            while learns and self._step < self.settings.steps and not self._stalled():
                 self._advance(loss)
+                self._report()
                 if self._step % self.settings.check_every == 0 or self._step == self.settings.steps:
                     self._look(judge)
         except KeyboardInterrupt:
@@ -120,6 +133,7 @@ class Trainer:
         for group in self._optimiser.param_groups:
             group["lr"] = self.settings.learning_rate * one_cycle(self._step / self.settings.steps)
         latent = torch.randn(self.settings.batch_size, self.generator.latent_dim, generator=self._random)
+        self._parameters.train()
         self._optimiser.zero_grad()
         value = loss(self.generator, latent, self._random)
         if not torch.isfinite(value):
@@ -131,18 +145,18 @@ class Trainer:
 
     def _look(self, judge: HeldOutJudge) -> None:
         """Score the generator on held-out rows, keep it if it is the best, save the run."""
-        score = judge(self._rows())
+        self._parameters.eval()
+        score = judge(self.generator, self._judged)
         if not self._history or score < min(value for _, value in self._history):
             self._best = _state(self._parameters)
         self._history.append((self._step, score))
-        self.progress("fit", self._step, self.settings.steps, f"loss {self._loss:.3f}, held-out {score:.4f}")
+        self._report()
         if self._path is not None:
             self._checkpoint().save(self._path)
 
-    def _rows(self) -> Float[Tensor, "b d"]:
-        """Rows by which the generator is judged: always from the same noise."""
-        with torch.no_grad():
-            return self.generator(self._judged)
+    def _report(self) -> None:
+        loss = "" if math.isnan(self._loss) else f"loss {self._loss:.3f}, "
+        self.progress("fit", self._step, self.settings.steps, f"{loss}held-out {self._history[-1][1]:.4f}")
 
     def _stalled(self) -> bool:
         scores = [score for _, score in self._history]
@@ -159,6 +173,7 @@ class Trainer:
         return Checkpoint(
             release=self.release.fingerprint,
             settings=self.settings.to_dict(),
+            seed=self._seed,
             step=self._step,
             history=tuple(self._history),
             model=_state(self._parameters),
@@ -172,7 +187,12 @@ class Trainer:
             raise ModelError(f"{self._path} is a checkpoint of another release; remove it or fit without --resume")
         if saved.settings != self.settings.to_dict():
             raise ModelError(f"{self._path} was made with other settings; use the same, or fit without --resume")
-        self._parameters.load_state_dict(dict(saved.model))
+        if saved.seed != self._seed:
+            raise ModelError(f"{self._path} was made with seed {saved.seed}; use the same, or fit without --resume")
+        try:
+            self._parameters.load_state_dict(dict(saved.model))
+        except RuntimeError as error:
+            raise ModelError(f"{self._path} is a checkpoint of another generator: {error}") from error
         restore_optimiser(self._optimiser, saved.optimiser)
         self._random.set_state(saved.random)
         self._step, self._history, self._best = saved.step, list(saved.history), dict(saved.best)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from microtome.divergences import FDivergence
-from microtome.errors import ParameterError
+from microtome.errors import ModelError, ParameterError
 from microtome.generators import NetworkSettings
 from microtome.release import Release
 from microtome.training.settings import FitSettings
@@ -37,7 +37,7 @@ def tune(
     seed: int = 0,
     watch: Callable[[Trial], None] = lambda trial: None,
 ) -> list[Trial]:
-    """Try settings until ``trials`` have been tried in all; the best come first.
+    """Try settings until ``trials`` have been tried in all; the best come first. Those that fail are passed over.
 
     Args:
         release: What to fit.
@@ -55,8 +55,9 @@ def tune(
         study_name=release.fingerprint,
         storage=f"sqlite:///{storage}",
         load_if_exists=True,
-        sampler=optuna.samplers.TPESampler(seed=seed),
     )
+    done = sum(trial.value is not None for trial in study.trials)
+    study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.trials))
 
     def objective(trial: Any) -> float:
         settings = _suggest(trial, base, release)
@@ -68,9 +69,11 @@ def tune(
         watch(Trial(number=trial.number, score=score, settings=settings))
         return score
 
-    done = sum(trial.state.is_finished() for trial in study.trials)
-    study.optimize(objective, n_trials=max(trials - done, 0))
-    return sorted((_trial(one) for one in study.trials if one.value is not None), key=lambda one: one.score)
+    study.optimize(objective, n_trials=max(trials - done, 0), catch=ModelError)
+    found = sorted((_trial(one) for one in study.trials if one.value is not None), key=lambda one: one.score)
+    if not found:
+        raise ModelError("no trial came to an end: training failed with every setting that was tried")
+    return found
 
 
 def _suggest(trial: Any, base: FitSettings, release: Release) -> FitSettings:
