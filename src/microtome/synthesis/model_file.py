@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from microtome.errors import ModelError
 from microtome.generators import Generator, NetworkSettings, RowLayout, TabularGenerator
@@ -58,24 +58,26 @@ class Model:
     def load(cls, path: Path, generator: Generator | None = None) -> Model:
         """Read a model; one with a generator of your own needs that module to put the weights in."""
         tensors, document = read_tensors(path, _FORMAT)
-        arrays = {
-            name.removeprefix("codebook/"): tensor.numpy()
-            for name, tensor in tensors.items()
-            if name.startswith("codebook/")
-        }
-        schema = Schema.from_dict(document["schema"])
-        codebook = Codebook.from_parts(schema, document["codebook"], arrays)
-        if generator is None:
-            generator = _built_in(path, document, codebook)
-        assert isinstance(generator, nn.Module)
-        weights = {
-            name.removeprefix("generator/"): tensor for name, tensor in tensors.items() if name.startswith("generator/")
-        }
         try:
-            generator.load_state_dict(weights)
+            schema = Schema.from_dict(document["schema"])
+            arrays = {name: tensor.numpy() for name, tensor in _within("codebook/", tensors).items()}
+            codebook = Codebook.from_parts(schema, document["codebook"], arrays)
+            module = _built_in(path, document, codebook) if generator is None else generator
+            origin = dict(document["origin"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(f"{path}: it is damaged: {error!r}") from error
+        if not isinstance(module, nn.Module):
+            raise ModelError(f"a generator must be a torch.nn.Module; {type(module).__name__} is not")
+        try:
+            module.load_state_dict(_within("generator/", tensors))
         except RuntimeError as error:
-            raise ModelError(f"{path}: its weights do not fit {type(generator).__name__}: {error}") from error
-        return cls(generator=generator, schema=schema, codebook=codebook, origin=document["origin"])
+            raise ModelError(f"{path}: its weights do not fit {type(module).__name__}: {error}") from error
+        return cls(generator=module.eval(), schema=schema, codebook=codebook, origin=origin)
+
+
+def _within(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of one part of the file, by their names inside it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def _built_in(path: Path, document: Mapping[str, Any], codebook: Codebook) -> TabularGenerator:
@@ -90,8 +92,9 @@ def _built_in(path: Path, document: Mapping[str, Any], codebook: Codebook) -> Ta
         scale=_single(codebook.scale),
         offset=_single(codebook.offset),
     )
-    return TabularGenerator(layout, torch.ones(codebook.dim), settings)
+    with torch.random.fork_rng(devices=[]):
+        return TabularGenerator(layout, torch.ones(codebook.dim), settings)
 
 
-def _single(values: NDArray[np.float64]) -> torch.Tensor:
+def _single(values: NDArray[np.float64]) -> Tensor:
     return torch.tensor(values, dtype=torch.float32)

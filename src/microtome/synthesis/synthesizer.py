@@ -21,7 +21,7 @@ from microtome.release import Release, check_output
 from microtome.synthesis.conditions import parse_conditions
 from microtome.synthesis.model_file import Model
 from microtome.synthesis.sampler import Sampler
-from microtome.training import Fit, FitSettings, Trainer
+from microtome.training import Checkpoint, Fit, FitSettings, Trainer
 
 _NULLABLE: dict[pa.DataType, Any] = {
     pa.bool_(): pd.BooleanDtype(),
@@ -84,12 +84,13 @@ class Synthesizer:
         """
         opened = release if isinstance(release, Release) else Release.load(release)
         settings = self.settings or FitSettings()
+        path = None if checkpoint is None else Path(checkpoint)
         trainer = Trainer(
             opened,
             settings,
-            seed=self._seed(),
+            seed=self._seed_to_resume(path) if resume else self._seed(self.random_state),
             generator=self.generator,
-            checkpoint=None if checkpoint is None else Path(checkpoint),
+            checkpoint=path,
             progress=progress,
         )
         self.fit_ = trainer.fit(resume=resume)
@@ -108,7 +109,10 @@ class Synthesizer:
     def sample_conditions(
         self, conditions: Mapping[str, Any], num_rows: int, *, random_state: int | None = None
     ) -> pd.DataFrame:
-        """Draw rows that meet conditions: a value, a list of values, or (low, high) of a measured column."""
+        """Draw rows that meet conditions on columns: a value, a list of values, or (low, high) of a measured one.
+
+        ``None`` stands for a missing value, and for an open end of (low, high).
+        """
         tables = list(self.sample_tables(num_rows, conditions=conditions, random_state=random_state))
         return to_frame(pa.concat_tables(tables), self.model)
 
@@ -123,7 +127,7 @@ class Synthesizer:
             generator=model.generator,
             codebook=model.codebook,
             conditions=parse_conditions(model.codebook, conditions or {}),
-            seed=self._seed() if random_state is None else random_state,
+            seed=self._seed(self.random_state if random_state is None else random_state),
         )
         return sampler.tables(num_rows)
 
@@ -146,10 +150,19 @@ class Synthesizer:
         synthesizer._model = Model.load(Path(path), generator)
         return synthesizer
 
-    def _seed(self) -> int:
-        if self.random_state is not None:
-            return self.random_state
-        return int(np.random.SeedSequence().generate_state(1)[0])
+    def _seed_to_resume(self, checkpoint: Path | None) -> int:
+        """The seed that was given, or else that of the run to be resumed."""
+        if self.random_state is None and checkpoint is not None and checkpoint.exists():
+            return Checkpoint.load(checkpoint).seed
+        return self._seed(self.random_state)
+
+    @staticmethod
+    def _seed(given: int | None) -> int:
+        if given is None:
+            return int(np.random.SeedSequence().generate_state(1)[0])
+        if not 0 <= given < 2**63:
+            raise ParameterError(f"random_state is {given}; it must be between 0 and 2^63")
+        return int(given)
 
 
 def to_frame(table: pa.Table, model: Model) -> pd.DataFrame:
