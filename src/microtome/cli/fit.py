@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from microtome.cli.screen import console, watch
+from microtome.cli.screen import EndedEarly, console, watch
 from microtome.errors import ParameterError
 
 Settings = Annotated[
@@ -45,8 +45,8 @@ def fit(
 ) -> None:
     """Train a generative model on a release. Needs no private data and costs no privacy.
 
-    The run is kept in OUTPUT.checkpoint: after a crash --resume goes on from there, and Ctrl-C writes the best
-    model so far.
+    The run is kept in OUTPUT.checkpoint: after a crash --resume goes on from there. Ctrl-C writes the best model so
+    far, which --resume replaces.
     """
     from microtome.release import check_output
     from microtome.synthesis import Synthesizer
@@ -57,12 +57,13 @@ def fit(
         "threads": threads,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
-    check_output(output, force=force)
     checkpoint = output.with_name(f"{output.name}.checkpoint")
+    replaces = force or (resume and checkpoint.exists())
+    check_output(output, force=replaces)
     synthesizer = Synthesizer(FitSettings.from_dict({**read_settings(settings), **given}), random_state=seed)
     with watch("steps") as progress:
         synthesizer.fit(release, checkpoint=checkpoint, resume=resume, progress=progress)
-    synthesizer.save(output, force=force)
+    synthesizer.save(output, force=replaces)
     result = synthesizer.fit_
     assert result is not None
     best = min(score for _, score in result.history)
@@ -72,6 +73,7 @@ def fit(
         soft_wrap=True,
     )
     if not result.finished:
-        console.print(f"interrupted: this is the best model so far; --resume goes on from {checkpoint}", soft_wrap=True)
-        raise typer.Exit(130)
+        goes_on = escape(f"--resume goes on from {checkpoint}")
+        console.print(f"interrupted: this is the best model so far; {goes_on}", soft_wrap=True)
+        raise EndedEarly
     checkpoint.unlink(missing_ok=True)

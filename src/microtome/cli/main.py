@@ -11,7 +11,7 @@ import typer
 
 from microtome import __version__
 from microtome.cli import budget, demo, fit, inspect, ledger, release, sample, schema, tune
-from microtome.cli.screen import complain
+from microtome.cli.screen import EndedEarly, complain
 from microtome.errors import MicrotomeError
 
 app = typer.Typer(
@@ -57,6 +57,8 @@ def run() -> None:
     except MicrotomeError as error:
         complain(str(error))
         sys.exit(1)
+    except EndedEarly:
+        raise
     except SystemExit as leaving:
         if leaving.code == _INTERRUPTED:
             complain("interrupted; no output was written")

@@ -26,6 +26,13 @@ errors = Console(stderr=True, highlight=False)
 _SECONDS_BETWEEN_LINES = 5.0
 
 
+class EndedEarly(SystemExit):
+    """Ctrl-C where what was done so far is written and has been said: exit code 130 and no further word."""
+
+    def __init__(self) -> None:
+        super().__init__(130)
+
+
 def complain(message: str) -> None:
     """Print an error."""
     errors.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
