@@ -3,7 +3,8 @@
 The table is simulated into a Parquet file, row group by row group. Each release, each floor and each
 simulation is a process of its own, so that peak memory (``ru_maxrss``) is that of one run; times are inside
 the process, after the imports. Floor and release take turns, and the medians of the repeats are reported;
-core seconds (user and system, all threads) are given too, which other work on the machine disturbs less.
+core seconds (user and system, all threads) are given too, which other work on the machine disturbs less, and
+how much of that there was (``other_core_seconds``; among it the kernel's writing to disk).
 
 The floor is the work that no release of this shape can do without, on as many threads as the release:
 
@@ -282,10 +283,19 @@ def run_action(arguments: argparse.Namespace) -> None:
         "floor": lambda: measure_floor(arguments.path, arguments.dim, arguments.threads),
     }
     imports = _peak_mebibytes()
-    before = time.process_time()
+    before, machine = time.process_time(), _machine_seconds()
     figures = actions[arguments.action]()
     figures |= {"core_seconds": time.process_time() - before}
+    busy, waiting = (after - start for after, start in zip(_machine_seconds(), machine, strict=True))
+    figures |= {"other_core_seconds": busy - figures["core_seconds"], "disk_wait_seconds": waiting}
     print(json.dumps({**figures, "imports_mebibytes": imports, "peak_mebibytes": _peak_mebibytes()}))
+
+
+def _machine_seconds() -> tuple[float, float]:
+    """Core seconds that the whole machine has worked, and waited for disks with nothing else to do."""
+    user, nice, system, _, waiting, interrupts, soft, stolen = map(int, Path("/proc/stat").read_text().split()[1:9])
+    ticks = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + interrupts + soft + stolen) / ticks, waiting / ticks
 
 
 def _peak_mebibytes() -> float:
