@@ -30,6 +30,8 @@ def test_version_1() -> None:
     assert opened.rows().shape == (300, 16)
     assert opened.noise_scale == pytest.approx(0.094197281, rel=1e-6)
     assert opened.codebook.codes[0].cells.categories == ("Bern", "Köln", "Åbo")  # type: ignore[union-attr]
+    scales = [block.scale for block in opened.codebook.blocks]
+    assert scales == pytest.approx([0.433029, 0.408264, 0.707027, 0.377979, 0.387313, 0.360302, 0.408264], abs=1e-6)
     levels = np.zeros((50, 7), np.int64)
     drawn = opened.codebook.draw(levels, np.random.default_rng(0))
     assert drawn.schema.types == people(2).schema.types

@@ -42,6 +42,15 @@ def test_round_trip_of_every_kind(tmp_path: Path) -> None:
     assert Schema.from_dict(EVERY_KIND.to_dict()) == EVERY_KIND
 
 
+@pytest.mark.parametrize("weight", [None, 1.0, 2.5])
+def test_the_target_s_weight_survives(weight: float | None, tmp_path: Path) -> None:
+    target = Column(name="y", kind=Kind.BOOLEAN, weight=weight)
+    schema = Schema(columns=(Column(name="x", kind=Kind.FLOAT), Column(name="z", kind=Kind.FLOAT), target), target="y")
+    again = Schema.load(written(schema, tmp_path))
+    assert [column.weight for column in again.columns] == [column.weight for column in schema.columns]
+    assert again == schema
+
+
 def test_document_says_what_is_declared_and_what_is_learnt() -> None:
     lines = EVERY_KIND.to_yaml().splitlines()
     marked = [line for line in lines if "categories:" in line or "bounds:" in line]

@@ -131,6 +131,7 @@ def test_learning_grid_is_fine_everywhere_and_zero_is_alone() -> None:
     whole = number_cells(Column(name="x", kind=Kind.INTEGER))
     small = whole.locate(np.arange(-CELLS_PER_OCTAVE, CELLS_PER_OCTAVE + 1.0))
     assert len(set(small.tolist())) == 2 * CELLS_PER_OCTAVE + 1
+    assert (np.sort(1.0 - whole.edges) == whole.edges).all()  # −k is cut like k
 
 
 def test_category_cells() -> None:

@@ -79,25 +79,36 @@ def test_significant_range_ignores_noise() -> None:
     assert significant_range(np.zeros(7), 1.0) == (0, 7)
 
 
-@given(margins=shares, rare=st.floats(0.0, 0.3))
-def test_category_levels_pool_the_rare(margins: NDArray[np.float64], rare: float) -> None:
-    levels = category_levels(margins, rare)
-    mass = np.bincount(levels, weights=margins)
+@given(margins=shares, pool=st.sampled_from([0.0, 0.01, 0.1]), rare=st.floats(0.0, 0.3), missing=st.booleans())
+def test_category_levels_pool_the_rare(margins: NDArray[np.float64], pool: float, rare: float, missing: bool) -> None:
+    num_categories = len(margins) - missing
+    if num_categories < 1:
+        return
+    levels = category_levels(margins, pool, rare, missing=missing)
+    mass, least = np.bincount(levels, weights=margins), max(pool, rare)
     assert sorted(set(levels.tolist())) == list(range(len(mass)))
     assert (mass > 0).all()
-    for level in range(len(mass)):
-        together = np.flatnonzero(levels == level)
-        common = together[(margins[together] >= rare) & (margins[together] > 0)]
-        assert len(common) <= 1
-        if len(common) == 1:
-            # Only cells without any mass may share a level with a common category.
-            assert (margins[np.setdiff1d(together, common)] < max(rare, 1e-300)).all()
+    common = np.flatnonzero((margins[:num_categories] >= least) & (margins[:num_categories] > 0))
+    for cell in common:
+        others = np.setdiff1d(np.flatnonzero(levels[:num_categories] == levels[cell]), [cell])
+        assert (margins[others] == 0.0).all()
+    shared = set(levels[:num_categories].tolist()) - set(levels[common].tolist())
+    assert sum(margins[:num_categories][levels[:num_categories] == level].sum() < least for level in shared) <= 1
+    if missing and margins[-1] >= max(rare, 1e-300):
+        assert (levels == levels[-1]).sum() == 1 or (margins[:-1][levels[:-1] == levels[-1]] == 0.0).all()
 
 
 def test_pooled_categories_share_one_level() -> None:
     margins = np.array([0.5, 0.01, 0.44, 0.02, 0.03])
-    assert category_levels(margins, rare_share(2.5, 100.0)).tolist() == [0, 2, 1, 2, 2]
-    assert category_levels(margins, 0.0).tolist() == [0, 1, 2, 3, 4]
+    assert category_levels(margins, 0.0, rare_share(2.5, 100.0), missing=False).tolist() == [0, 1, 2, 1, 1]
+    assert category_levels(margins, 0.02, 0.0, missing=False).tolist() == [0, 1, 2, 3, 4]
+    assert category_levels(margins, 0.025, 0.0, missing=False).tolist() == [0, 1, 2, 1, 3]
+    assert category_levels(margins, 0.0, 0.0, missing=False).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_rare_category_is_not_pooled_with_a_common_one_because_missing_values_are_rare() -> None:
+    levels = category_levels(np.array([0.9, 0.006, 0.09, 0.004]), 0.01, 0.0, missing=True)
+    assert len(set(levels[:3].tolist())) == 3
 
 
 @given(

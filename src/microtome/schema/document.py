@@ -92,7 +92,7 @@ class Schema:
         return {
             "microtome-schema": VERSION,
             "target": self.target,
-            "columns": [_column_to_dict(column) for column in self.columns],
+            "columns": [_column_to_dict(column, self.target) for column in self.columns],
         }
 
     @classmethod
@@ -113,7 +113,7 @@ class Schema:
         """The document with a remark on every line that says what is declared."""
         lines = [_HEADER + f"microtome-schema: {VERSION}", f"target: {_scalar(self.target)}", "columns:"]
         for column in self.columns:
-            entries = _column_to_dict(column)
+            entries = _column_to_dict(column, self.target)
             lines.append(f"  - name: {_scalar(entries.pop('name'))}")
             lines += [f"    {key}: {_scalar(value)}{_remark(key, value)}" for key, value in entries.items()]
         return "\n".join(lines) + "\n"
@@ -184,7 +184,7 @@ def _declared(value: Any, name: str, key: str, length: int | None) -> tuple[Any,
     return tuple(value)
 
 
-def _column_to_dict(column: Column) -> dict[str, Any]:
+def _column_to_dict(column: Column, target: str | None) -> dict[str, Any]:
     entries: dict[str, Any] = {"name": column.name, "kind": str(column.kind), "dtype": column.dtype}
     key, declared = ("categories", column.categories) if column.kind.is_categorical else ("bounds", column.bounds)
     entries[key] = _LEARN if declared is None else [_plain(value) for value in declared]
@@ -192,7 +192,7 @@ def _column_to_dict(column: Column) -> dict[str, Any]:
     defaults = Column(name=column.name, kind=Kind.FLOAT)
     if column.outside is not defaults.outside:
         entries["outside"] = str(column.outside)
-    if column.weight not in (None, 1.0):
+    if column.weight != 1.0 or column.name == target:
         entries["weight"] = column.weight
     if not column.kind.is_categorical and column.bins != defaults.bins:
         entries["bins"] = column.bins
