@@ -73,7 +73,7 @@ class ColumnCode:
         levels = (
             number_levels(cells, margins, column.bins, rare)
             if isinstance(cells, NumberCells)
-            else category_levels(margins, rare)
+            else category_levels(margins, column.pool, rare, missing=cells.missing)
         )
         return cls(column=column, cells=cells, counts=counts, noise_scale=noise_scale, margins=margins, levels=levels)
 

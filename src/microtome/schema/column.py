@@ -99,6 +99,8 @@ class Column:
         weight: Length of this column's block relative to the others; ``None`` lets the schema choose, 1 for all
             columns but the target.
         bins: Most quantile bins of a measured column.
+        pool: Share below which categories are coded together with their neighbours in order; drawn values are told
+            apart again by the profile.
         unit: Free text for people.
     """
 
@@ -110,7 +112,8 @@ class Column:
     missing: bool = True
     outside: Outside = Outside.REFUSE
     weight: float | None = None
-    bins: int = 32
+    bins: int = 16
+    pool: float = 0.01
     unit: str | None = None
 
     def __post_init__(self) -> None:
@@ -130,6 +133,8 @@ class Column:
             raise self._error(f"weight is {self.weight}; it must be a positive number")
         if not 2 <= self.bins <= 1024:
             raise self._error(f"bins is {self.bins}; it must be between 2 and 1024")
+        if not 0 <= self.pool < 1:
+            raise self._error(f"pool is {self.pool}; it must be at least 0 and below 1")
         self._settle_categories()
         self._settle_bounds()
 

@@ -23,7 +23,7 @@ VERSION = 1
 _LEARN = "learn"
 _TARGET_SHARE = 0.25
 _COLUMN_KEYS = frozenset(
-    ["name", "kind", "dtype", "categories", "bounds", "missing", "outside", "weight", "bins", "unit"],
+    ["name", "kind", "dtype", "categories", "bounds", "missing", "outside", "weight", "bins", "pool", "unit"],
 )
 _HEADER = """\
 # What is public about the table. Everything in this file is published with the release.
@@ -139,7 +139,8 @@ def _column_from_dict(entries: Any) -> Column:
         missing=_choice_of({"allowed": True, "never": False}, entries.get("missing", "allowed"), name),
         outside=_choice(Outside, entries.get("outside", "refuse"), f"column {name!r}: outside"),
         weight=_number(entries["weight"], name, "weight") if "weight" in entries else None,
-        bins=_whole_number(entries.get("bins", 32), name, "bins"),
+        bins=_whole_number(entries.get("bins", Column.bins), name, "bins"),
+        pool=_number(entries.get("pool", Column.pool), name, "pool"),
         unit=entries.get("unit"),
     )
 
@@ -196,6 +197,8 @@ def _column_to_dict(column: Column, target: str | None) -> dict[str, Any]:
         entries["weight"] = column.weight
     if not column.kind.is_categorical and column.bins != defaults.bins:
         entries["bins"] = column.bins
+    if column.kind.is_categorical and column.pool != defaults.pool:
+        entries["pool"] = column.pool
     if column.unit is not None:
         entries["unit"] = column.unit
     return entries

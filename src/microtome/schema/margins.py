@@ -4,9 +4,8 @@ Everything here is post-processing of numbers that are already public.
 
 * A *margin* is the share of each cell, non-negative and summing to one: the noisy counts projected onto the
   simplex, which is the least-squares estimate.
-* A *level* is what the mechanism encodes: one category, or a quantile bin of numbers, or the pool of all
-  categories too rare to tell from the noise. The cells of a level are told apart again, when a value is drawn,
-  by their margins.
+* A *level* is what the mechanism encodes: one category, or some rare categories together, or a quantile bin of
+  numbers. The cells of a level are told apart again, when a value is drawn, by their margins.
 """
 
 from __future__ import annotations
@@ -53,14 +52,43 @@ def _quiet_end(counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.fl
     return np.where(lengths > len(counts) - quiet, 0.0, counts)
 
 
-def category_levels(margins: NDArray[np.float64], rare_share: float) -> NDArray[np.int64]:
-    """A level for each common cell, and one for all rare cells together."""
-    rare = margins < rare_share
-    if rare.sum() == 1 and margins[rare].sum() > 0.0:
-        rare[:] = False
-    levels = np.cumsum(~rare) - 1
-    levels[rare] = (~rare).sum()
+def category_levels(
+    margins: NDArray[np.float64], pool: float, rare_share: float, *, missing: bool
+) -> NDArray[np.int64]:
+    """A level for each common category; rare ones share levels with the rare ones next to them in order.
+
+    Codes that stand next to each other are often alike (occupations, regions, diagnoses). A shared level is
+    filled until it has the share ``pool`` too.
+    """
+    num_categories = len(margins) - missing
+    least = max(pool, rare_share)
+    levels = np.zeros(len(margins), dtype=np.int64)
+    level, shared, mass = -1, -1, 0.0
+    for cell in range(num_categories):
+        if margins[cell] >= least:
+            level += 1
+            levels[cell] = level
+            continue
+        if shared < 0 or mass >= least:
+            level, shared, mass = level + 1, level + 1, 0.0
+        levels[cell] = shared
+        mass += margins[cell]
+    values = slice(num_categories)
+    levels[values] = _merge_last_shared(levels[values], margins[values], least, shared, mass)
+    if missing:
+        apart = margins[-1] >= rare_share
+        levels[-1] = levels.max() + 1 if apart else levels[int(np.argmax(margins[:num_categories]))]
     return _without_empty(levels, margins)
+
+
+def _merge_last_shared(
+    levels: NDArray[np.int64], margins: NDArray[np.float64], least: float, shared: int, mass: float
+) -> NDArray[np.int64]:
+    """Join a last shared level that did not fill up to the shared level before it, if there is one."""
+    if shared < 0 or mass >= least:
+        return levels
+    rare = np.flatnonzero((margins < least) & (levels < shared))
+    return np.where(levels == shared, levels[rare[-1]], levels) if len(rare) else levels
 
 
 def number_levels(cells: NumberCells, margins: NDArray[np.float64], bins: int, rare_share: float) -> NDArray[np.int64]:
