@@ -117,7 +117,7 @@ def test_released_counts_of_neighbours_differ_in_one_count_a_column() -> None:
     assert 0 < squared <= 2.0**2 * (1 + 1e-9)
 
 
-TRIALS = 4000
+TRIALS = 2000
 SHARE = 0.05
 
 
