@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 import pytest
 
 import microtome
@@ -18,6 +19,7 @@ import microtome as mt
 from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours, delta, epsilon
 from microtome.errors import BudgetError, OutputError, ParameterError, TableError
 from microtome.private import PrivacySettings, RunSettings, SystemRandomness, open_table, release
+from microtome.private.plan import check_table_size
 from microtome.private.randomness import GRID
 from microtome.private.table import PrivateTable
 from microtome.release import Release, promise_in_words, summary
@@ -591,3 +593,23 @@ def test_constant_and_single_columns_can_be_released(tmp_path: Path) -> None:
     single = Schema(columns=schema.columns[:1])
     assert publish(constant, single, tmp_path / "s.release").codebook.dim == 1
     assert round(opened.noise_scale / opened.manifest.mechanism.grid_step) == GRID
+
+
+def test_the_output_never_replaces_the_table_or_its_ledger(tmp_path: Path) -> None:
+    table, ledger = tmp_path / "people.parquet", tmp_path / "people.ledger.json"
+    pq.write_table(people(50), table)
+    before = table.read_bytes()
+    for output in (table, tmp_path / "." / "people.parquet", ledger):
+        with pytest.raises(OutputError, match="table or its ledger"):
+            release(
+                table, people_schema(), epsilon=1.0, delta=1e-4, output=output, ledger=ledger,
+                run=RunSettings(force=True),
+            )  # fmt: skip
+    assert table.read_bytes() == before
+    assert not ledger.exists()
+
+
+def test_more_rows_than_can_be_shuffled_are_refused_before_anything_is_spent() -> None:
+    settings = PrivacySettings(epsilon=1.0, delta=1e-12)
+    with pytest.raises(TableError, match="shuffled"):
+        check_table_size(settings, 10**9, "the table")

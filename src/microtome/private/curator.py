@@ -27,7 +27,7 @@ from microtome.accounting import (
     Ledger,
     Neighbours,
 )
-from microtome.errors import TableError
+from microtome.errors import OutputError, TableError
 from microtome.private.cell_index import cell_indices
 from microtome.private.dealing import Sampler, Shuffler
 from microtome.private.pipeline import ordered_map
@@ -335,6 +335,7 @@ def release(
         randomness=SystemRandomness(),
     )
     if output is not None:
+        _refuse_own_input(Path(output), source, ledger)
         return curator.release(Path(output))
     directory = Path(mkdtemp(prefix="microtome-"))
     try:
@@ -342,6 +343,13 @@ def release(
     except BaseException:
         shutil.rmtree(directory)
         raise
+
+
+def _refuse_own_input(output: Path, *inputs: Any) -> None:
+    """Never overwrite the table or its ledger, whatever ``force`` says."""
+    for path in inputs:
+        if isinstance(path, str | Path) and Path(path).resolve() == output.resolve():
+            raise OutputError(f"{output} is the table or its ledger; choose another output")
 
 
 def _levels(block: pa.Table, chosen: NDArray[np.int64] | None, codebook: Codebook) -> NDArray[np.int64]:

@@ -1,0 +1,1 @@
+"""Benchmarks: scripts that write JSON, and the pages rendered from it."""
