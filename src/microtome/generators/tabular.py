@@ -70,7 +70,8 @@ class TabularGenerator(nn.Module):
             sample = self.body(torch.randn(256, self.latent_dim))
             size = float(sample.square().sum(dim=1).mean().sqrt())
             self.head.weight.normal_(std=self.settings.start_spread / size)
-            self.head.bias.copy_(margins.clamp_min(_LEAST_MARGIN).log())
+            mean_logits = self.head.weight @ sample.mean(dim=0)
+            self.head.bias.copy_(margins.clamp_min(_LEAST_MARGIN).log() - mean_logits)
 
     def match_margins(self, margins: Float[Tensor, " d"], latent: Float[Tensor, "b z"], *, rounds: int = 30) -> None:
         """Shift every level's logit until the mean distribution over the given latents has these margins."""

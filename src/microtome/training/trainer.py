@@ -137,7 +137,7 @@ class Trainer:
         self._optimiser.zero_grad()
         value = loss(self.generator, latent, self._random)
         if not torch.isfinite(value):
-            raise ModelError(f"the loss is {float(value)} at step {self._step}; lower the learning rate")
+            raise ModelError(f"the loss is {float(value.detach())} at step {self._step}; lower the learning rate")
         self._loss = float(value.detach())
         value.backward()  # type: ignore[no-untyped-call]
         self._optimiser.step()
