@@ -1,0 +1,61 @@
+"""Settings: refused when they make no sense, the same again from JSON."""
+
+import json
+from typing import Any
+
+import pytest
+
+from microtome.divergences import FDivergence
+from microtome.errors import ParameterError
+from microtome.generators import NetworkSettings
+from microtome.training import FitSettings, LossMix, SliceChoice
+
+
+def test_settings_survive_json() -> None:
+    settings = FitSettings(
+        network=NetworkSettings(latent_dim=3, hidden=(5, 7)),
+        loss=LossMix(kernel=0.25, f=FDivergence.CHI_SQUARED, slices=SliceChoice.PAIRS, slice_dim=2),
+        steps=7,
+        patience=None,
+        learning_rate=1 / 3,
+    )
+    assert FitSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+
+
+def test_what_is_not_said_is_the_default() -> None:
+    assert FitSettings.from_dict({}) == FitSettings()
+    assert FitSettings.from_dict({"loss": {"mmd": 1}}).loss == LossMix(mmd=1)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"speed": 1}, "unknown setting 'speed'"),
+        ({"loss": {"f": "bogus"}}, "bogus"),
+        ({"loss": {"slices": "bogus"}}, "bogus"),
+        ({"loss": {"bogus": 1}}, "bogus"),
+        ({"loss": {"moments": 0}}, "all losses have weight 0"),
+        ({"loss": {"kernel": -1}}, "kernel is -1"),
+        ({"loss": {"num_slices": 0}}, "num_slices is 0"),
+        ({"loss": []}, None),
+        ({"loss": 3}, "cannot be read"),
+        ({"network": 3}, "cannot be read"),
+        ({"network": {"hidden": 5}}, "cannot be read"),
+        ({"network": {"hidden": [0]}}, "hidden"),
+        ({"steps": 0}, "steps is 0"),
+        ({"steps": 1.5}, "steps is 1.5; it must be a whole number"),
+        ({"steps": "many"}, "steps is many"),
+        ({"batch_size": 1}, "batch_size is 1"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan"),
+        ({"held_out": 1.0}, "held_out is 1.0"),
+        ({"patience": 0}, "patience is 0"),
+        ({"threads": 0}, "threads is 0"),
+        ({"learning_rate": "fast"}, "cannot be read"),
+    ],
+)
+def test_nonsense_is_refused(document: dict[str, Any], said: str | None) -> None:
+    if said is None:
+        assert FitSettings.from_dict(document) == FitSettings()
+        return
+    with pytest.raises(ParameterError, match=said):
+        FitSettings.from_dict(document)
