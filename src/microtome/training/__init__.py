@@ -4,6 +4,7 @@ from microtome.training.checkpoint import Checkpoint, read_tensors, write_tensor
 from microtome.training.losses import LossMix
 from microtome.training.settings import FitSettings
 from microtome.training.slices import SliceChoice
+from microtome.training.statistics import row_layout
 from microtome.training.trainer import Fit, Trainer, build_generator
 from microtome.training.tuning import Trial, tune
 
@@ -17,6 +18,7 @@ __all__ = [
     "Trial",
     "build_generator",
     "read_tensors",
+    "row_layout",
     "tune",
     "write_tensors",
 ]
