@@ -225,8 +225,7 @@ RESUMED = {
 }
 
 
-@pytest.mark.parametrize("name", RESUMED)
-@pytest.mark.parametrize("killed_at", [30, 40])
+@pytest.mark.parametrize(("name", "killed_at"), [("moments", 30), ("moments", 40), ("everything", 30)])
 def test_resumed_run_is_the_uninterrupted_one(
     name: str, killed_at: int, strong_release: Release, tmp_path: Path
 ) -> None:
@@ -357,7 +356,7 @@ def test_padded_null_rows_are_expected(loss: str, tmp_path: Path, monkeypatch: p
         random = torch.Generator().manual_seed(0)
         measure = TrainingLoss(release, quick(loss=loss).loss, 400, 256, random)
         with torch.no_grad():
-            values = [float(measure(true, torch.zeros(256, 1), random)) for _ in range(8)]
+            values = [float(measure(true, torch.zeros(256, 1), random)) for _ in range(4)]
         return float(np.mean(values))
 
     expected = value(0.5)
