@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from microtome.cli.screen import console
-from microtome.release import Release, promise_in_words, summary
+from microtome.release import Release, contents_in_words, promise_in_words, summary
 
 
 def inspect(
@@ -31,13 +31,7 @@ def inspect(
     for line in promise_in_words(opened):
         console.print(line, soft_wrap=True)
     console.print(_columns(figures))
-    law = opened.manifest.mechanism.directions
-    console.print(
-        f"{opened.num_rows:,} rows × {law.count} {law.kind} directions ({law.num_slices} slices of dimension "
-        f"{law.slice_dim}) of {law.dim}-dimensional encoded rows; noise σ = {opened.noise_scale:.5g} in steps of "
-        f"{opened.manifest.mechanism.grid_step:.3g}; expected share of null rows {opened.null_share:.1%}.",
-        soft_wrap=True,
-    )
+    console.print(contents_in_words(opened), soft_wrap=True)
     checked = "verified" if verify else "not verified"
     console.print(f"fingerprint {opened.fingerprint}  ({checked}; written by {figures['software']})", soft_wrap=True)
 

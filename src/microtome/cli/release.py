@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from microtome.accounting import Accountant, DirectionKind, Neighbours
 from microtome.cli.screen import console, watch
-from microtome.release import promise_in_words
+from microtome.release import ReleaseKind, promise_in_words
 
 
 def ledger_beside(table: Path) -> Path:
@@ -24,6 +24,20 @@ def release(
     epsilon: Annotated[float, typer.Option(help="Total ε, profile included.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Release file to write.")],
     delta: Annotated[float, typer.Option(help="Total δ; must be below 1/n.")] = 1e-6,
+    kind: Annotated[
+        ReleaseKind,
+        typer.Option(
+            help="records: noise on every record, as the paper does; works without a trusted collector. "
+            "aggregates: noise on counts over all records; far less error, if whoever runs this may see the table."
+        ),
+    ] = ReleaseKind.RECORDS,
+    pivot: Annotated[
+        str,
+        typer.Option(
+            help="aggregates: column by whose classes everything is counted apart, at no cost: a name, 'auto' for the "
+            "target, or 'none'."
+        ),
+    ] = "auto",
     neighbours: Annotated[
         Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
     ] = Neighbours.BLANK_ONE,
@@ -39,7 +53,12 @@ def release(
         int | None, typer.Option(help="Public upper bound on the number of records, for add-remove.")
     ] = None,
     accountant: Annotated[Accountant, typer.Option(help="How the noise is computed from ε and δ.")] = Accountant.EXACT,
-    profile_share: Annotated[float, typer.Option(help="Share of the budget spent on one-way histograms.")] = 0.1,
+    profile_share: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of the budget spent on one-way histograms.", show_default="0.1 for records, 0.2 for aggregates"
+        ),
+    ] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Book of what was spent.  [default: TABLE.ledger.json beside the table]")
     ] = None,
@@ -71,12 +90,14 @@ def release(
             subsample=subsample,
             capacity=capacity,
             profile_share=profile_share,
+            kind=kind,
+            pivot=pivot,
             allow_large_delta=allow_large_delta,
             ledger=ledger or ledger_beside(table),
             dataset=dataset,
             run=RunSettings(threads=threads, force=force, progress=progress),
         )
     size = output.stat().st_size / 2**20
-    console.print(f"[bold]{escape(str(output))}[/]: {released.num_rows:,} rows, {size:,.1f} MiB", soft_wrap=True)
+    console.print(f"[bold]{escape(str(output))}[/]: {size:,.1f} MiB", soft_wrap=True)
     for line in promise_in_words(released):
         console.print(line, soft_wrap=True)

@@ -50,6 +50,11 @@ class RowLayout:
         ]
         return torch.stack(drawn, dim=1)
 
+    def draw_encoded(self, probabilities: Float[Tensor, "b d"], generator: torch.Generator) -> Float[Tensor, "b d"]:
+        """Encoded rows with levels drawn, through which gradients pass straight to the probabilities."""
+        levels = self.draw_levels(probabilities.detach(), generator)
+        return self.encode(self.one_hot(levels) + probabilities - probabilities.detach())
+
     def one_hot(self, levels: Float[Tensor, "b C"]) -> Float[Tensor, "b d"]:
         """One-hot rows of the given levels."""
         starts = torch.tensor([start for start, _ in self.blocks])

@@ -92,6 +92,4 @@ class TabularGenerator(nn.Module):
 
     def draw(self, latent: Float[Tensor, "b z"], generator: torch.Generator) -> Float[Tensor, "b d"]:
         """Encoded rows with levels drawn; the gradient is that of the probabilities (straight through)."""
-        probabilities = self.probabilities(latent)
-        levels = self.layout.draw_levels(probabilities.detach(), generator)
-        return self.layout.encode(self.layout.one_hot(levels) + probabilities - probabilities.detach())
+        return self.layout.draw_encoded(self.probabilities(latent), generator)

@@ -8,11 +8,9 @@ ledger but never undercharged it.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -21,13 +19,11 @@ from numpy.typing import NDArray
 
 import microtome
 from microtome.accounting import (
-    Accountant,
-    DirectionKind,
     Event,
     Ledger,
-    Neighbours,
 )
-from microtome.errors import OutputError, TableError
+from microtome.errors import TableError
+from microtome.private.aggregating import AggregateTally, choose_pivot, plan_aggregates, table_events
 from microtome.private.cell_index import cell_indices
 from microtome.private.dealing import Sampler, Shuffler
 from microtome.private.pipeline import ordered_map
@@ -41,10 +37,11 @@ from microtome.private.plan import (
 )
 from microtome.private.profile import Profile, Tally
 from microtome.private.randomness import GRID, Randomness, SystemRandomness
-from microtome.private.settings import PrivacySettings, RunSettings, option
+from microtome.private.settings import PrivacySettings, RunSettings
 from microtome.private.slicing import SlicingMechanism, draw_directions
-from microtome.private.table import PrivateTable, open_table
+from microtome.private.table import PrivateTable
 from microtome.release import (
+    AggregateMechanism,
     ContainerWriter,
     Contents,
     Manifest,
@@ -55,7 +52,6 @@ from microtome.release import (
     check_output,
     check_space,
     digest,
-    keep_temporary,
 )
 from microtome.release.container import DIGEST
 from microtome.schema import Codebook, Schema
@@ -92,8 +88,11 @@ class Curator:
         self._check_room(output, profile_plan, tally.num_rows)
         entries = [self._debit("profile", profile_plan.events)]
         profile = tally.publish(profile_plan.budget, self.randomness, centred=self.settings.centred)
-        plan = plan_slices(self.settings, profile.codebook.dim, tally.num_rows, profile_plan.events)
-        entries.append(self._publish_slices(output, profile, profile_plan, plan, tally.num_rows))
+        if self.settings.kind is ReleaseKind.AGGREGATES:
+            entries.append(self._publish_aggregates(output, profile, profile_plan, tally.num_rows))
+        else:
+            plan = plan_slices(self.settings, profile.codebook.dim, tally.num_rows, profile_plan.events)
+            entries.append(self._publish_slices(output, profile, profile_plan, plan, tally.num_rows))
         if isinstance(self.randomness, SystemRandomness):
             self.randomness.forget()
         published = Release.load(output, verify=False)
@@ -114,6 +113,11 @@ class Curator:
         The encoded dimension is not known before the profile is. A guess will do for the book: what the slices
         cost hardly depends on it, and not at all for whole orthogonal blocks.
         """
+        if self.settings.kind is ReleaseKind.AGGREGATES:
+            choose_pivot(self.settings, self.schema)
+            _, planned = table_events(self.settings, len(self.schema.columns) ** 2, profile_plan.events)
+            self.ledger.check(self.dataset, [*profile_plan.events, *planned], neighbours=self.settings.neighbours)
+            return
         plan = plan_slices(self.settings, expected_dim(self.schema), num_records, profile_plan.events)
         events = [*profile_plan.events, *plan.events]
         self.ledger.check(self.dataset, events, neighbours=self.settings.neighbours)
@@ -137,7 +141,19 @@ class Curator:
         parts, arrays = profile.codebook.to_parts()
         arrays["directions"] = directions
         bin_rows = max(1, self.run.bin_entries // plan.law.count)
-        manifest = self._manifest(profile, profile_plan, plan, parts, arrays, bin_rows)
+        mechanism = Mechanism(
+            directions=plan.law,
+            noise_scale=plan.noise_scale,
+            grid_step=plan.noise_scale / GRID,
+            row_distance=self.settings.row_distance,
+            profile_share=self.settings.profile_share,
+            subsample=self.settings.subsample,
+            capacity=self.settings.capacity,
+        )
+        manifest = self._manifest(profile, (*profile_plan.events, *plan.events), mechanism, parts, arrays)
+        contents = replace(manifest.contents, num_rows=plan.num_rows, bin_rows=bin_rows)
+        blank = {**manifest.checksums, "rows": [DIGEST] * -(-plan.num_rows // bin_rows)}
+        manifest = replace(manifest, contents=contents, checksums=blank)
         with ContainerWriter(output, arrays, (plan.num_rows, plan.law.count), manifest.to_dict()) as file:
             entry = self._debit("slices", plan.events)
             shuffler = Shuffler(
@@ -147,18 +163,46 @@ class Curator:
                 write=file.write_rows,
                 read=file.read_rows,
             )
-            mechanism = SlicingMechanism(
+            slicing = SlicingMechanism(
                 directions=directions,
                 noise_scale=plan.noise_scale,
                 nonnegative=not self.settings.centred,
                 randomness=self.randomness,
             )
-            for rows in self._noisy_rows(profile.codebook, plan, mechanism, num_records):
+            for rows in self._noisy_rows(profile.codebook, plan, slicing, num_records):
                 shuffler.add(rows)
             digests = [digest(rows.data) for rows in shuffler.finish(threads=self.run.threads)]
             checksums = {**manifest.checksums, "rows": digests}
             file.finish(replace(manifest, checksums=checksums).to_dict())
         return entry
+
+    def _publish_aggregates(self, output: Path, profile: Profile, profile_plan: ProfilePlan, num_records: int) -> str:
+        """Count tables over all records, write them under noise; gives the ledger's entry."""
+        codebook = profile.codebook
+        plan = plan_aggregates(self.settings, self.schema, codebook, profile_plan.events)
+        tally = AggregateTally(codebook, plan)
+        blocks = self._blocks(codebook.dim, "aggregates", num_records)
+        for _ in ordered_map(lambda block: tally.add(_levels(block, None, codebook)), blocks, threads=self.run.threads):
+            pass
+        if tally.num_rows != num_records:
+            raise self._changed()
+        mechanism = AggregateMechanism(
+            pivot=None if plan.pivot is None else self.schema.names[plan.pivot],
+            num_classes=plan.num_classes,
+            profile_share=self.settings.profile_share,
+            first_noise=tuple(plan.first_noise.tolist()),
+            pair_noise=tuple(tuple(row) for row in plan.pair_noise.tolist()),
+        )
+        entry = self._debit("aggregates", plan.events)
+        parts, arrays = codebook.to_parts()
+        arrays["aggregates/first"], arrays["aggregates/second"] = tally.publish(self.randomness)
+        manifest = self._manifest(profile, (*profile_plan.events, *plan.events), mechanism, parts, arrays)
+        with ContainerWriter(output, arrays, None, manifest.to_dict()) as file:
+            file.finish(manifest.to_dict())
+        return entry
+
+    def _changed(self) -> TableError:
+        return TableError(f"{self.table.origin} changed while it was read; start again with a fixed copy")
 
     def _noisy_rows(
         self, codebook: Codebook, plan: SlicePlan, mechanism: SlicingMechanism, num_records: int
@@ -198,7 +242,7 @@ class Curator:
             yield number, chosen, block
             number += 1
         if seen != num_records:
-            raise TableError(f"{self.table.origin} changed while it was read; start again with a fixed copy")
+            raise self._changed()
         step = self._block_rows(width)
         for first in range(kept, plan.num_rows, step):
             yield number, None, min(step, plan.num_rows - first)
@@ -225,16 +269,15 @@ class Curator:
     def _manifest(
         self,
         profile: Profile,
-        profile_plan: ProfilePlan,
-        plan: SlicePlan,
+        events: tuple[Event, ...],
+        mechanism: Mechanism | AggregateMechanism,
         parts: dict[str, Any],
         arrays: dict[str, NDArray[Any]],
-        bin_rows: int,
     ) -> Manifest:
+        """The manifest of a file without rows."""
         settings = self.settings
-        num_bins = -(-plan.num_rows // bin_rows)
         return Manifest(
-            kind=ReleaseKind.RECORDS,
+            kind=settings.kind,
             software=f"microtome {microtome.__version__}",
             promise=Promise(
                 epsilon=settings.epsilon,
@@ -242,114 +285,19 @@ class Curator:
                 neighbours=settings.neighbours,
                 accountant=settings.accountant,
                 private=type(self.randomness) is SystemRandomness,
-                events=(*profile_plan.events, *plan.events),
+                events=events,
             ),
-            mechanism=Mechanism(
-                directions=plan.law,
-                noise_scale=plan.noise_scale,
-                grid_step=plan.noise_scale / GRID,
-                row_distance=settings.row_distance,
-                profile_share=settings.profile_share,
-                subsample=settings.subsample,
-                capacity=settings.capacity,
-            ),
+            mechanism=mechanism,
             contents=Contents(
-                num_rows=plan.num_rows,
+                num_rows=0,
                 num_records=profile.total,
                 records_exact=not settings.neighbours.protects_count,
-                bin_rows=bin_rows,
+                bin_rows=1,
             ),
             schema=self.schema.to_dict(),
             codebook=parts,
-            checksums={
-                "rows": [DIGEST] * num_bins,
-                **{name: digest(np.ascontiguousarray(array).tobytes()) for name, array in arrays.items()},
-            },
+            checksums={name: digest(np.ascontiguousarray(array).tobytes()) for name, array in arrays.items()},
         )
-
-
-def release(
-    source: Any,
-    schema: Schema | str | Path,
-    *,
-    epsilon: float,
-    delta: float,
-    output: str | Path | None = None,
-    neighbours: str = Neighbours.BLANK_ONE,
-    accountant: str = Accountant.EXACT,
-    directions: str = DirectionKind.ORTHOGONAL,
-    num_slices: int | None = None,
-    slice_dim: int = 1,
-    subsample: float | None = None,
-    capacity: int | None = None,
-    profile_share: float = PrivacySettings.profile_share,
-    allow_large_delta: bool = False,
-    ledger: Ledger | str | Path | None = None,
-    dataset: str | None = None,
-    run: RunSettings | None = None,
-) -> Release:
-    """Publish a private table once, under (ε, δ)-differential privacy.
-
-    Args:
-        source: A CSV or Parquet path, or a pandas, polars or Arrow table.
-        schema: What is public about it, or the path of its YAML document.
-        epsilon: Total ε, profile included.
-        delta: Total δ.
-        output: Where to write the release; without it, a temporary file that lives as long as the result.
-        neighbours: ``blank-one``, ``add-remove`` or ``replace-one``.
-        accountant: ``exact``, ``renyi`` or ``theorem1``.
-        directions: ``orthogonal`` or ``gaussian``.
-        num_slices: Number of slices; by default as many as fill the encoded dimension.
-        slice_dim: Dimension of a slice.
-        subsample: Poisson sampling rate, or ``None`` for all records.
-        capacity: Public upper bound on the number of records, for ``add-remove``.
-        profile_share: Share of the budget that the profile gets.
-        allow_large_delta: Accept δ ≥ 1/n.
-        ledger: The book to debit, or its path; without it nothing remembers what was spent.
-        dataset: The table's name in the book; by default the file's name.
-        run: How the work is done.
-
-    Returns:
-        The release, open for reading.
-    """
-    settings = PrivacySettings(
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=option(Neighbours, neighbours, "neighbours"),
-        accountant=option(Accountant, accountant, "accountant"),
-        directions=option(DirectionKind, directions, "directions"),
-        num_slices=num_slices,
-        slice_dim=slice_dim,
-        subsample=subsample,
-        capacity=capacity,
-        profile_share=profile_share,
-        allow_large_delta=allow_large_delta,
-    )
-    curator = Curator(
-        table=open_table(source),
-        schema=schema if isinstance(schema, Schema) else Schema.load(schema),
-        settings=settings,
-        run=run or RunSettings(),
-        ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
-        dataset=dataset or (Path(source).name if isinstance(source, str | Path) else "table"),
-        randomness=SystemRandomness(),
-    )
-    if output is not None:
-        _refuse_own_input(Path(output), source, ledger)
-        return curator.release(Path(output))
-    directory = Path(mkdtemp(prefix="microtome-"))
-    try:
-        return keep_temporary(curator.release(directory / "table.release"), directory)
-    except BaseException:
-        shutil.rmtree(directory)
-        raise
-
-
-def _refuse_own_input(output: Path, *inputs: Any) -> None:
-    """Never overwrite the table or its ledger, whatever ``force`` says."""
-    for path in inputs:
-        if isinstance(path, str | Path) and Path(path).resolve() == output.resolve():
-            raise OutputError(f"{output} is the table or its ledger; choose another output")
 
 
 def _levels(block: pa.Table, chosen: NDArray[np.int64] | None, codebook: Codebook) -> NDArray[np.int64]:

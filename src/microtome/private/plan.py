@@ -31,7 +31,7 @@ MOST_ROWS = 10**9
 """Rows from which on numpy's hypergeometric draw, which deals the rows of a shuffle, refuses."""
 _FAILURE_SHARE = 0.05
 """Share of δ given to each kind of failure that the mechanism can trade against noise."""
-_ROUNDING = 2.0**-40
+ROUNDING = 2.0**-40
 """Probability that rounding error of 64-bit floats moves one noisy number to another grid step."""
 
 
@@ -90,7 +90,7 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     learnt = sum(column.kind.is_categorical and not column.is_declared for column in schema.columns)
     threshold = _FAILURE_SHARE * settings.delta if learnt else 0.0
     touched = len(schema.columns) * (2 if settings.neighbours is Neighbours.REPLACE_ONE else 1) + 1
-    failures: list[Event] = [FailureEvent(probability=touched * _ROUNDING, reason="rounding of the profile")]
+    failures: list[Event] = [FailureEvent(probability=touched * ROUNDING, reason="rounding of the profile")]
     if threshold:
         failures.append(FailureEvent(probability=threshold, reason="a category of one record alone shows"))
     total_mu = 1.0 / calibrate_noise(
@@ -108,7 +108,7 @@ def plan_slices(settings: PrivacySettings, dim: int, num_records: int, spent: Se
     """The least noise with which profile and slices together keep the promise."""
     law = settings.direction_law(dim)
     bound = settings.capacity or num_records
-    failures: list[Event] = [FailureEvent(probability=law.count * _ROUNDING, reason="rounding of the slices")]
+    failures: list[Event] = [FailureEvent(probability=law.count * ROUNDING, reason="rounding of the slices")]
     num_rows = bound
     if settings.subsample is not None:
         overflow = _FAILURE_SHARE * settings.delta

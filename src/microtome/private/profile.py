@@ -28,7 +28,7 @@ from scipy.stats import norm
 from microtome.accounting import Neighbours
 from microtome.errors import TableError
 from microtome.private.cell_index import cell_indices, checked
-from microtome.private.randomness import GRID, Randomness, add_gaussian_noise
+from microtome.private.randomness import GRID, Randomness, noisy_counts
 from microtome.schema import CategoryCells, Cells, Codebook, Column, ColumnCode, Schema, initial_cells
 
 MOST_CATEGORIES = 1_000_000
@@ -116,7 +116,7 @@ class Tally:
         total = float(self.num_rows)
         if budget.neighbours.protects_count:
             stream = randomness.stream("profile-total")
-            total = max(float(_noisy(np.array([total]), scales[-1], stream)[0]), 1.0)
+            total = max(float(noisy_counts(np.array([total]), scales[-1], stream)[0]), 1.0)
         num_learnt = sum(cells is None for cells in self._cells)
         codes = []
         for index, column in enumerate(self._columns):
@@ -126,7 +126,7 @@ class Tally:
                 threshold = budget.threshold(scale, num_learnt)
                 cells, counts = self._learn_categories(index, scale, threshold, total, stream)
             else:
-                counts = _noisy(self._counts[index].astype(float), scale, stream)
+                counts = noisy_counts(self._counts[index].astype(float), scale, stream)
             codes.append(ColumnCode.from_counts(column, cells, counts, noise_scale=scale, total=total))
         return Profile(codebook=Codebook(codes=tuple(codes), centred=centred), total=total)
 
@@ -148,21 +148,12 @@ class Tally:
         missing, values = self._columns[index].missing, self._values[index]
         known = sorted(value for value in values if value is not None)  # type: ignore[type-var]
         exact = [values[value] for value in known] + [values[None]]
-        noisy = _noisy(np.array(exact, dtype=float), scale, stream)
+        noisy = noisy_counts(np.array(exact, dtype=float), scale, stream)
         shown = np.flatnonzero(noisy[:-1] > threshold)
         categories = tuple(known[place] for place in shown)
         counts = np.concatenate([noisy[shown], noisy[-1:] if missing else noisy[:0]])
         cells = CategoryCells(categories=categories, other=True, missing=missing)  # type: ignore[arg-type]
         return cells, np.insert(counts, len(shown), total - counts.sum())
-
-
-def _noisy(counts: NDArray[np.float64], scale: float, stream: np.random.Generator) -> NDArray[np.float64]:
-    """Counts under noise. Whole grid steps are added after the rounding, so that large counts round like small."""
-    step = scale / GRID
-    whole = np.floor(counts / step)
-    noisy = add_gaussian_noise(counts - whole * step, scale, stream).astype(np.float64)
-    noisy += whole
-    return noisy * step
 
 
 def _width(cells: Cells | None) -> int:

@@ -66,6 +66,15 @@ def add_gaussian_noise(
     return np.rint(noisy, out=noisy).astype(np.int64)
 
 
+def noisy_counts(counts: NDArray[np.float64], scale: float, stream: np.random.Generator) -> NDArray[np.float64]:
+    """Counts under noise. Whole grid steps are added after the rounding, so that large counts round like small."""
+    step = scale / GRID
+    whole = np.floor(counts / step)
+    noisy = add_gaussian_noise(counts - whole * step, scale, stream).astype(np.float64)
+    noisy += whole
+    return noisy * step
+
+
 def haar_block(dim: int, stream: np.random.Generator) -> NDArray[np.float64]:
     """A dim × dim orthogonal matrix, uniform over the group: QR of a Gaussian with positive diagonal."""
     q, r = np.linalg.qr(stream.standard_normal((dim, dim)))

@@ -13,6 +13,11 @@ from typing import TypeVar
 from microtome.accounting import Accountant, DirectionKind, Directions, Neighbours
 from microtome.errors import ParameterError
 from microtome.progress import Progress, silent
+from microtome.release import ReleaseKind
+
+AUTO_PIVOT, NO_PIVOT = "auto", "none"
+PROFILE_SHARES = {ReleaseKind.RECORDS: 0.1, ReleaseKind.AGGREGATES: 0.2}
+"""What the profile gets unless told otherwise. Aggregates know pairs so well that margins become what limits them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +35,9 @@ class PrivacySettings:
         subsample: Poisson rate at which records are sampled first, or ``None`` for all.
         capacity: Public upper bound on the number of records; needed for ``add-remove``.
         profile_share: Share of the budget, in μ², that the profile gets.
+        kind: Noise on every record, or on sums over records.
+        pivot: For aggregates: the column by whose classes everything is counted apart, at no cost; the target by
+            default, ``"none"`` for no pivot.
         allow_large_delta: Accept a δ of 1/n or more, which permits a mechanism to publish some record whole.
     """
 
@@ -43,6 +51,8 @@ class PrivacySettings:
     subsample: float | None = None
     capacity: int | None = None
     profile_share: float = 0.1
+    kind: ReleaseKind = ReleaseKind.RECORDS
+    pivot: str = AUTO_PIVOT
     allow_large_delta: bool = False
 
     def __post_init__(self) -> None:
@@ -56,6 +66,11 @@ class PrivacySettings:
             _require(0 < self.subsample < 1, "subsample", self.subsample, "between 0 and 1, both excluded")
         if self.capacity is not None:
             _require(self.capacity >= 2, "capacity", self.capacity, "at least 2")
+        if self.kind is ReleaseKind.AGGREGATES:
+            self._check_aggregates()
+            return
+        if self.pivot != AUTO_PIVOT:
+            raise ParameterError("a pivot is for aggregates; records have none")
         if self.neighbours.protects_count and self.capacity is None:
             raise ParameterError(
                 f"{self.neighbours} neighbours protect the number of records, so the release is padded to a public "
@@ -75,6 +90,21 @@ class PrivacySettings:
                 "theorem1 is the paper's bound for gaussian directions; use --directions gaussian, or the exact "
                 "accountant"
             )
+
+    def _check_aggregates(self) -> None:
+        """Refuse options that sums over records have no use for."""
+        slicing = {
+            "directions": self.directions is not DirectionKind.ORTHOGONAL,
+            "num_slices": self.num_slices is not None,
+            "slice_dim": self.slice_dim != 1,
+            "subsample": self.subsample is not None,
+            "capacity": self.capacity is not None,
+        }
+        given = [name for name, is_given in slicing.items() if is_given]
+        if given:
+            raise ParameterError(f"{given[0]} is for records; aggregates are tables of counts, which need none")
+        if self.accountant not in (Accountant.EXACT, Accountant.RENYI):
+            raise ParameterError(f"the {self.accountant} accountant is for slices; aggregates take exact or renyi")
 
     @property
     def centred(self) -> bool:

@@ -1,20 +1,26 @@
 """The artefact that anybody may hold: its format, its manifest, and how to read it."""
 
+from microtome.release.aggregates import AggregatesRelease
 from microtome.release.artefact import Release, keep_temporary
 from microtome.release.container import ContainerWriter, check_output, check_space, digest
-from microtome.release.description import promise_in_words, summary
-from microtome.release.manifest import Contents, Manifest, Mechanism, Promise, ReleaseKind
+from microtome.release.description import contents_in_words, promise_in_words, summary
+from microtome.release.manifest import AggregateMechanism, Contents, Manifest, Mechanism, Promise, ReleaseKind
+from microtome.release.records import RecordsRelease
 
 __all__ = [
+    "AggregateMechanism",
+    "AggregatesRelease",
     "ContainerWriter",
     "Contents",
     "Manifest",
     "Mechanism",
     "Promise",
+    "RecordsRelease",
     "Release",
     "ReleaseKind",
     "check_output",
     "check_space",
+    "contents_in_words",
     "digest",
     "keep_temporary",
     "promise_in_words",

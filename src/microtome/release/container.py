@@ -61,21 +61,25 @@ class ContainerWriter:
     Args:
         path: Where the file is to be.
         arrays: Small tensors, written at once.
-        rows_shape: Shape of the int16 tensor ``rows``, written piece by piece.
+        rows_shape: Shape of the int16 tensor ``rows``, written piece by piece, if there is one.
         manifest: The manifest with placeholders of final length where digests will be.
     """
 
     def __init__(
-        self, path: Path, arrays: Mapping[str, NDArray[Any]], rows_shape: tuple[int, int], manifest: dict[str, Any]
+        self,
+        path: Path,
+        arrays: Mapping[str, NDArray[Any]],
+        rows_shape: tuple[int, int] | None,
+        manifest: dict[str, Any],
     ) -> None:
         self._path = path
         self._partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-        self._width = rows_shape[1]
+        self._num_rows, self._width = rows_shape or (0, 0)
         small = sum(array.nbytes for array in arrays.values())
         self._entries = _entries(arrays, rows_shape)
         header = self._header(manifest)
         self._rows_at = len(header) + small
-        self._size = self._rows_at + 2 * rows_shape[0] * rows_shape[1]
+        self._size = self._rows_at + 2 * self._num_rows * self._width
         check_space(path.parent, self._size)
         with self._translate_errors():
             self._file = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
@@ -158,8 +162,8 @@ class DiskErrors:
             raise OutputError(f"{self._path} cannot be written: {error.strerror or error}") from error
 
 
-def _entries(arrays: Mapping[str, NDArray[Any]], rows_shape: tuple[int, int]) -> dict[str, Any]:
-    """The header's entries: small tensors in order of name, then ``rows``."""
+def _entries(arrays: Mapping[str, NDArray[Any]], rows_shape: tuple[int, int] | None) -> dict[str, Any]:
+    """The header's entries: small tensors in order of name, then ``rows`` if there are any."""
     entries: dict[str, Any] = {}
     place = 0
     for name in sorted(arrays):
@@ -170,6 +174,7 @@ def _entries(arrays: Mapping[str, NDArray[Any]], rows_shape: tuple[int, int]) ->
             "data_offsets": [place, place + array.nbytes],
         }
         place += array.nbytes
-    size = 2 * rows_shape[0] * rows_shape[1]
-    entries["rows"] = {"dtype": "I16", "shape": list(rows_shape), "data_offsets": [place, place + size]}
+    if rows_shape is not None:
+        size = 2 * rows_shape[0] * rows_shape[1]
+        entries["rows"] = {"dtype": "I16", "shape": list(rows_shape), "data_offsets": [place, place + size]}
     return entries

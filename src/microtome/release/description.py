@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from microtome.accounting import Event, GaussianEvent, epsilon
+from microtome.release.aggregates import AggregatesRelease
 from microtome.release.artefact import Release
-from microtome.release.manifest import VERSION
+from microtome.release.manifest import VERSION, AggregateMechanism, Manifest
+from microtome.release.records import RecordsRelease
 from microtome.schema import ColumnCode, NumberCells
 
 
@@ -15,7 +17,7 @@ def promise_in_words(release: Release) -> list[str]:
     manifest, promise, mechanism = release.manifest, release.manifest.promise, release.manifest.mechanism
     if not promise.private:
         return ["NOT PRIVATE: the noise of this release was injected for a test. It promises nothing."]
-    share = epsilon([*_profile_events(promise.events)], promise.delta)
+    share = epsilon(_profile_events(promise.events), promise.delta)
     lines = [
         f"This release is (ε = {promise.epsilon:g}, δ = {promise.delta:g})-differentially private, profile included.",
         f"Neighbours ({promise.neighbours}): {promise.neighbours.describes}",
@@ -28,15 +30,49 @@ def promise_in_words(release: Release) -> list[str]:
         lines.append(f"The number of records, {manifest.contents.num_records:,.0f}, is public.")
     else:
         lines.append(
-            f"The number of records is protected: it is about {manifest.contents.num_records:,.0f} by a noisy count, "
-            f"and the rows are padded to the public capacity {mechanism.capacity:,}."
+            f"The number of records is protected: it is about {manifest.contents.num_records:,.0f} by a noisy count."
         )
+    lines += _how(manifest)
+    lines.append("Whatever is computed from this file (models, samples, reports) costs no further privacy.")
+    return lines
+
+
+def contents_in_words(release: Release) -> str:
+    """What the file holds, in a sentence."""
+    if isinstance(release, RecordsRelease):
+        law = release.mechanism.directions
+        return (
+            f"{release.num_rows:,} rows × {law.count} {law.kind} directions ({law.num_slices} slices of dimension "
+            f"{law.slice_dim}) of {law.dim}-dimensional encoded rows; noise σ = {release.noise_scale:.5g} in steps of "
+            f"{release.mechanism.grid_step:.3g}; expected share of null rows {release.null_share:.1%}."
+        )
+    assert isinstance(release, AggregatesRelease)
+    noise = [value for row in release.mechanism.pair_noise for value in row if value > 0]
+    spread = f"; noise σ of a count from {min(noise):.4g} to {max(noise):.4g}" if noise else ""
+    return (
+        f"Counts of all pairs of {release.codebook.dim} levels of {len(release.codebook.codes)} columns in "
+        f"{release.mechanism.num_classes} classes{spread}."
+    )
+
+
+def _how(manifest: Manifest) -> list[str]:
+    """What was noised, in words."""
+    mechanism = manifest.mechanism
+    if isinstance(mechanism, AggregateMechanism):
+        by = (
+            ""
+            if mechanism.pivot is None
+            else f", apart for each of the {mechanism.num_classes} classes of {mechanism.pivot!r}"
+        )
+        return [f"Aggregates: noise was added to counts over all records, of every pair of columns{by}."]
+    lines = ["Records: noise was added to every record."]
+    if mechanism.capacity is not None:
+        lines.append(f"Rows are padded to the public capacity {mechanism.capacity:,}.")
     if mechanism.subsample is not None:
         lines.append(
             f"Each record was sampled with probability {mechanism.subsample:g}; null rows pad the sample to "
             f"{manifest.contents.num_rows:,}, so its size tells nothing."
         )
-    lines.append("Whatever is computed from this file (models, samples, reports) costs no further privacy.")
     return lines
 
 
@@ -56,7 +92,7 @@ def summary(release: Release) -> dict[str, Any]:
             "in_words": promise_in_words(release),
         },
         "mechanism": document["mechanism"],
-        "contents": {**document["contents"], "null_share": release.null_share, "dim": release.codebook.dim},
+        "contents": {**document["contents"], **_null_share(release), "dim": release.codebook.dim},
         "columns": [column_summary(code) for code in release.codebook.codes],
         "target": release.schema.target,
         "checksums": document["checksums"],
@@ -88,5 +124,10 @@ def column_summary(code: ColumnCode) -> dict[str, Any]:
     return values
 
 
+def _null_share(release: Release) -> dict[str, float]:
+    return {"null_share": release.null_share} if isinstance(release, RecordsRelease) else {}
+
+
 def _profile_events(events: tuple[Event, ...]) -> list[Event]:
-    return [event for event in events if isinstance(event, GaussianEvent)]
+    """The profile comes first."""
+    return [next(event for event in events if isinstance(event, GaussianEvent))]

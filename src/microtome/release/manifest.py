@@ -21,6 +21,7 @@ class ReleaseKind(StrEnum):
     """What was noised: every record, or sums over records."""
 
     RECORDS = "records"
+    AGGREGATES = "aggregates"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,11 +69,30 @@ class Mechanism:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AggregateMechanism:
+    """How tables of counts were made.
+
+    Attributes:
+        pivot: The column by whose classes everything is counted apart, or ``None``.
+        num_classes: Its levels; 1 without a pivot.
+        profile_share: Share of the budget (in μ²) that the profile was given.
+        first_noise: Standard deviation of the counts of each column's levels by class; 0 where not measured.
+        pair_noise: That of the counts of each pair of columns by class; 0 where not measured.
+    """
+
+    pivot: str | None
+    num_classes: int
+    profile_share: float
+    first_noise: tuple[float, ...]
+    pair_noise: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Contents:
     """What the file holds.
 
     Attributes:
-        num_rows: Rows in the file, null rows included.
+        num_rows: Rows in the file, null rows included; none in a release of aggregates.
         num_records: Records in the table: exact where that is public, else the profile's noisy count.
         records_exact: Whether ``num_records`` is exact.
         bin_rows: Rows a checksum.
@@ -91,7 +111,7 @@ class Manifest:
     kind: ReleaseKind
     software: str
     promise: Promise
-    mechanism: Mechanism
+    mechanism: Mechanism | AggregateMechanism
     contents: Contents
     schema: Mapping[str, Any]
     codebook: Mapping[str, Any]
@@ -100,7 +120,7 @@ class Manifest:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         promise = {**_shallow(self.promise), "events": [event.to_dict() for event in self.promise.events]}
-        mechanism = {**_shallow(self.mechanism), "directions": asdict(self.mechanism.directions)}
+        mechanism = asdict(self.mechanism)
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -127,7 +147,7 @@ class Manifest:
                 kind=ReleaseKind(document["kind"]),
                 software=document["software"],
                 promise=_promise(document["promise"]),
-                mechanism=_mechanism(document["mechanism"]),
+                mechanism=_mechanism(ReleaseKind(document["kind"]), document["mechanism"]),
                 contents=Contents(**document["contents"]),
                 schema=document["schema"],
                 codebook=document["codebook"],
@@ -153,7 +173,10 @@ def _promise(entries: Mapping[str, Any]) -> Promise:
     )
 
 
-def _mechanism(entries: Mapping[str, Any]) -> Mechanism:
+def _mechanism(kind: ReleaseKind, entries: Mapping[str, Any]) -> Mechanism | AggregateMechanism:
+    if kind is ReleaseKind.AGGREGATES:
+        pairs = tuple(tuple(row) for row in entries["pair_noise"])
+        return AggregateMechanism(**{**entries, "first_noise": tuple(entries["first_noise"]), "pair_noise": pairs})
     law = entries["directions"]
     directions = Directions(**{**law, "kind": DirectionKind(law["kind"])})
     return Mechanism(**{**entries, "directions": directions})

@@ -5,6 +5,7 @@ from microtome.schema.codebook import Block, Codebook, ColumnCode
 from microtome.schema.column import DTYPES, Column, Kind, Outside
 from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
+from microtome.schema.margins import project_to_simplex
 
 __all__ = [
     "DTYPES",
@@ -20,4 +21,5 @@ __all__ = [
     "Outside",
     "Schema",
     "initial_cells",
+    "project_to_simplex",
 ]

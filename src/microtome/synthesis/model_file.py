@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from microtome.errors import ModelError
-from microtome.generators import Generator, NetworkSettings, RowLayout, TabularGenerator
+from microtome.generators import Generator, NetworkSettings, PivotGenerator, RowLayout, TabularGenerator
 from microtome.schema import Codebook, Schema
 from microtome.training import read_tensors, write_tensors
 
@@ -42,12 +42,11 @@ class Model:
         parts, arrays = self.codebook.to_parts()
         weights = {f"generator/{name}": tensor for name, tensor in self.generator.state_dict().items()}
         tensors = {f"codebook/{name}": torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
-        built_in = isinstance(self.generator, TabularGenerator)
         document = {
             "format": _FORMAT,
             "generator": type(self.generator).__name__,
-            "network": asdict(self.generator.settings) if isinstance(self.generator, TabularGenerator) else None,
-            "built_in": built_in,
+            "network": _network(self.generator),
+            "pivot": self.generator.pivot if isinstance(self.generator, PivotGenerator) else None,
             "schema": self.schema.to_dict(),
             "codebook": parts,
             "origin": dict(self.origin),
@@ -75,13 +74,18 @@ class Model:
         return cls(generator=module.eval(), schema=schema, codebook=codebook, origin=origin)
 
 
+def _network(generator: Generator) -> dict[str, Any] | None:
+    """The shape of a built-in network; nothing for a generator of one's own."""
+    return asdict(generator.settings) if isinstance(generator, TabularGenerator | PivotGenerator) else None
+
+
 def _within(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors of one part of the file, by their names inside it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def _built_in(path: Path, document: Mapping[str, Any], codebook: Codebook) -> TabularGenerator:
-    if not document["built_in"]:
+def _built_in(path: Path, document: Mapping[str, Any], codebook: Codebook) -> TabularGenerator | PivotGenerator:
+    if document["network"] is None:
         raise ModelError(
             f"{path} holds a generator of your own ({document['generator']}); load it with generator=your module"
         )
@@ -92,8 +96,12 @@ def _built_in(path: Path, document: Mapping[str, Any], codebook: Codebook) -> Ta
         scale=_single(codebook.scale),
         offset=_single(codebook.offset),
     )
+    pivot = document.get("pivot")
     with torch.random.fork_rng(devices=[]):
-        return TabularGenerator(layout, torch.ones(codebook.dim), settings)
+        if pivot is None:
+            return TabularGenerator(layout, torch.ones(codebook.dim), settings)
+        classes = codebook.codes[pivot].num_levels
+        return PivotGenerator(layout, pivot, torch.ones(classes), torch.ones(classes, codebook.dim), settings)
 
 
 def _single(values: NDArray[np.float64]) -> Tensor:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from microtome.divergences import Denoising, denoise, shrink
-from microtome.release import Release
+from microtome.release import RecordsRelease
 from microtome.training.statistics import SliceSums, encoded_moments, level_margins, slice_sums
 
 Floats = NDArray[np.float64]
@@ -50,7 +50,7 @@ class Residual:
     blocks: Blocks
 
 
-def estimate_dependence(release: Release, first: int, last: int, *, folds: int = 5) -> Floats:
+def estimate_dependence(release: RecordsRelease, first: int, last: int, *, folds: int = 5) -> Floats:
     """R in one-hot units from the rows from ``first`` to before ``last``, denoised; zero if they are too few."""
     if last - first < folds:
         return np.zeros((release.codebook.dim, release.codebook.dim))
@@ -77,7 +77,7 @@ def estimate_dependence(release: Release, first: int, last: int, *, folds: int =
     return stacked
 
 
-def residual(release: Release, sums: SliceSums) -> Residual:
+def residual(release: RecordsRelease, sums: SliceSums) -> Residual:
     """The raw residual matrix of some rows and its noise."""
     codebook = release.codebook
     second, noise = encoded_moments(release, sums)
@@ -141,7 +141,7 @@ def _stack(gram: Floats, fit: Floats) -> Floats:
     return np.minimum(weights, _LARGEST_WEIGHT)
 
 
-def _across(release: Release) -> NDArray[np.bool_]:
+def _across(release: RecordsRelease) -> NDArray[np.bool_]:
     """Which entries belong to two different columns, both with more than one level."""
     blocks = release.codebook.blocks
     owner = np.concatenate([np.full(block.width, index) for index, block in enumerate(blocks)])
@@ -150,7 +150,7 @@ def _across(release: Release) -> NDArray[np.bool_]:
     return across
 
 
-def _groups(release: Release) -> list[NDArray[np.bool_]]:
+def _groups(release: RecordsRelease) -> list[NDArray[np.bool_]]:
     """Entries of pairs with the target, and of all other pairs."""
     across = _across(release)
     is_target = np.zeros(len(across), dtype=bool)

@@ -30,14 +30,14 @@ from microtome.divergences import (
 )
 from microtome.errors import ParameterError
 from microtome.generators import ColumnwiseGenerator, Generator
-from microtome.release import Release
+from microtome.release import RecordsRelease, Release
 from microtome.training.dependence import estimate_dependence
 from microtome.training.slices import SliceChoice, SlicedRows, fresh_slices, released_slices
 from microtome.training.statistics import has_moments, released_moments, row_layout, slice_sums
 
 _LOSSES = ("moments", "kernel", "algorithm1", "wasserstein", "mmd")
-_MARGIN_WEIGHT = 0.1
-_LEAST_SIGNAL = 1e-9
+MARGIN_WEIGHT = 0.1
+LEAST_SIGNAL = 1e-9
 _JUDGED_TOGETHER = 512
 """Rows between which the held-out MMD compares every two: it holds the square of them for every slice."""
 
@@ -99,12 +99,14 @@ class TrainingLoss:
         generator: Draws slices and landmarks.
     """
 
-    def __init__(self, release: Release, mix: LossMix, first: int, batch_size: int, generator: torch.Generator) -> None:
+    def __init__(
+        self, release: RecordsRelease, mix: LossMix, first: int, batch_size: int, generator: torch.Generator
+    ) -> None:
         self._null_share = release.null_share
         self._weights = {name: weight for name, weight in mix.weights.items() if weight}
         self._moments = moment_loss(release, first, batch_size) if mix.moments else None
         if self._moments is not None:
-            self._weights["margins"] = _MARGIN_WEIGHT * mix.moments
+            self._weights["margins"] = MARGIN_WEIGHT * mix.moments
         names = [name for name in self._weights if name in _BUILDERS]
         rows = _slices(release, mix, first, generator) if names else None
         self._sliced = {name: _BUILDERS[name](rows, mix, generator) for name in names if rows is not None}
@@ -113,11 +115,11 @@ class TrainingLoss:
 
     def calibrate(self, independent: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> None:
         """Take the value of each loss on a generator of independent columns as its unit."""
-        if self._moments is not None and self._moments.signal() > _LEAST_SIGNAL:
+        if self._moments is not None and self._moments.signal() > LEAST_SIGNAL:
             self._units["moments"] = self._moments.signal()
         with torch.no_grad():
             values = self._sliced_values(independent, latent, generator)
-        self._units.update({name: max(float(value), _LEAST_SIGNAL) for name, value in values.items()})
+        self._units.update({name: max(float(value), LEAST_SIGNAL) for name, value in values.items()})
 
     @property
     def dependence(self) -> MomentMatching | None:
@@ -127,7 +129,7 @@ class TrainingLoss:
     @property
     def has_signal(self) -> bool:
         """Whether there is anything to learn beyond the margins."""
-        return bool(self._sliced) or (self._moments is not None and self._moments.signal() > _LEAST_SIGNAL)
+        return bool(self._sliced) or (self._moments is not None and self._moments.signal() > LEAST_SIGNAL)
 
     def __call__(self, model: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> Float[Tensor, ""]:
         """The mix for a batch of latent noise."""
@@ -157,7 +159,7 @@ def drawn_rows(
     return rows * (torch.rand(len(rows), 1, generator=generator) >= null_share) if null_share else rows
 
 
-def moment_loss(release: Release, first: int, batch_size: int) -> MomentMatching:
+def moment_loss(release: RecordsRelease, first: int, batch_size: int) -> MomentMatching:
     """Moments of the rows from ``first`` on, dependence denoised, margins as exactly as a batch allows."""
     moments = released_moments(release, slice_sums(release, first, release.num_rows))
     mean = np.asarray(moments.mean)
@@ -169,7 +171,7 @@ def moment_loss(release: Release, first: int, batch_size: int) -> MomentMatching
         mean_noise=np.sqrt(np.asarray(moments.mean_noise) ** 2 + sampling),
     )
     settings = MomentSettings(denoising=Denoising.NONE, simplex=False, half_batches=True)
-    return _on_encoded(release, denoised, settings)
+    return on_encoded(release, denoised, settings)
 
 
 class HeldOutJudge:
@@ -181,7 +183,7 @@ class HeldOutJudge:
     rows that are drawn, always by the same random numbers.
     """
 
-    def __init__(self, release: Release, last: int, loss: TrainingLoss, generator: torch.Generator) -> None:
+    def __init__(self, release: RecordsRelease, last: int, loss: TrainingLoss, generator: torch.Generator) -> None:
         self._divergence = _held_out_divergence(release, last, generator)
         self._null_share = release.null_share
         self._independent, self._unit = 1.0, 1.0
@@ -190,10 +192,10 @@ class HeldOutJudge:
     def calibrate(self, independent: Generator, latent: Float[Tensor, "b z"]) -> None:
         """Give a generator of independent columns the score 1."""
         self._independent = self._value(independent, latent)
-        self._unit = max(abs(self._independent), _LEAST_SIGNAL)
+        self._unit = max(abs(self._independent), LEAST_SIGNAL)
         if isinstance(self._divergence, MomentMatching):
             signal = self._divergence.signal(self._loss.dependence or self._divergence)
-            self._unit = signal if signal > _LEAST_SIGNAL else self._unit
+            self._unit = signal if signal > LEAST_SIGNAL else self._unit
 
     def __call__(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
         """The score of a generator."""
@@ -207,10 +209,10 @@ class HeldOutJudge:
         return float(torch.stack([self._divergence(part) for part in torch.split(rows, _JUDGED_TOGETHER)]).mean())
 
 
-def _held_out_divergence(release: Release, last: int, generator: torch.Generator) -> Divergence:
+def _held_out_divergence(release: RecordsRelease, last: int, generator: torch.Generator) -> Divergence:
     if has_moments(release):
         settings = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0)
-        return _on_encoded(release, released_moments(release, slice_sums(release, 0, last)), settings)
+        return on_encoded(release, released_moments(release, slice_sums(release, 0, last)), settings)
     rows = released_slices(release, 0, last)
     return SlicedMMD.from_slices(
         rows,
@@ -221,18 +223,22 @@ def _held_out_divergence(release: Release, last: int, generator: torch.Generator
     )
 
 
-def _on_encoded(release: Release, moments: ReleasedMoments, settings: MomentSettings) -> MomentMatching:
+def on_encoded(
+    release: Release, moments: ReleasedMoments, settings: MomentSettings, pair_weights: Tensor | None = None
+) -> MomentMatching:
+    """Moment matching for rows as the release encodes them."""
     layout = row_layout(release)
     constant = layout.scale == 0
     return MomentMatching(
         moments,
         settings=settings,
+        pair_weights=pair_weights,
         encoding_scale=torch.where(constant, 1.0, layout.scale),
         encoding_offset=torch.where(constant, 1.0, layout.offset),
     )
 
 
-def _slices(release: Release, mix: LossMix, first: int, generator: torch.Generator) -> SlicedRows:
+def _slices(release: RecordsRelease, mix: LossMix, first: int, generator: torch.Generator) -> SlicedRows:
     if mix.slices is SliceChoice.RELEASED:
         return released_slices(release, first, release.num_rows)
     return fresh_slices(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from microtome.divergences import FDivergence
 from microtome.errors import ParameterError
 from microtome.generators import NetworkSettings
+from microtome.release import ReleaseKind
 from microtome.training.losses import LossMix
 from microtome.training.slices import SliceChoice
+
+_STEPS = {ReleaseKind.RECORDS: 600, ReleaseKind.AGGREGATES: 1000}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +24,8 @@ class FitSettings:
     Attributes:
         network: Shape of the built-in network; a generator of one's own ignores it.
         loss: What is minimised.
-        steps: Most steps of the optimiser.
+        steps: Most steps of the optimiser; by default 600 for records and 1,000 for aggregates, which have more to
+            learn.
         batch_size: Synthetic rows a step.
         learning_rate: Peak of the one-cycle schedule.
         held_out: Share of the release's rows that training does not see, by which the best state is chosen.
@@ -33,7 +37,7 @@ class FitSettings:
 
     network: NetworkSettings = field(default_factory=NetworkSettings)
     loss: LossMix = field(default_factory=LossMix)
-    steps: int = 600
+    steps: int | None = None
     batch_size: int = 1024
     learning_rate: float = 2e-3
     held_out: float = 0.1
@@ -42,15 +46,21 @@ class FitSettings:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "check_every", "threads"):
+        for name in ("batch_size", "check_every", "threads"):
             _require(isinstance(getattr(self, name), int), name, getattr(self, name), "a whole number")
-        for name in ("steps", "check_every", "threads"):
+        for name in ("check_every", "threads"):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        whole = self.steps is None or (isinstance(self.steps, int) and self.steps >= 1)
+        _require(whole, "steps", self.steps, "a whole number, at least 1")
         _require(self.batch_size >= 2, "batch_size", self.batch_size, "at least 2")
         usable = math.isfinite(self.learning_rate) and self.learning_rate > 0
         _require(usable, "learning_rate", self.learning_rate, "a positive number")
         _require(0 < self.held_out < 1, "held_out", self.held_out, "between 0 and 1, both excluded")
         _require(self.patience is None or self.patience >= 1, "patience", self.patience, "at least 1, or none")
+
+    def for_kind(self, kind: ReleaseKind) -> FitSettings:
+        """The settings with every default settled for a kind of release."""
+        return self if self.steps is not None else replace(self, steps=_STEPS[kind])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from microtome.divergences import column_frames, pair_frames, random_frames
 from microtome.errors import ParameterError
-from microtome.release import Release
+from microtome.release import RecordsRelease
 
 
 class SliceChoice(StrEnum):
@@ -42,7 +42,7 @@ class SlicedRows:
         fresh: Whether the directions were drawn now rather than released.
     """
 
-    release: Release
+    release: RecordsRelease
     first: int
     last: int
     directions: Float[Tensor, "m d k"]
@@ -60,7 +60,7 @@ class SlicedRows:
             yield torch.from_numpy(points).float()
 
 
-def released_slices(release: Release, first: int, last: int) -> SlicedRows:
+def released_slices(release: RecordsRelease, first: int, last: int) -> SlicedRows:
     """The slices as they were released."""
     directions = torch.from_numpy(np.ascontiguousarray(release.slice_directions())).float()
     noise = release.noise_scale
@@ -68,7 +68,7 @@ def released_slices(release: Release, first: int, last: int) -> SlicedRows:
 
 
 def fresh_slices(
-    release: Release,
+    release: RecordsRelease,
     choice: SliceChoice,
     first: int,
     last: int,

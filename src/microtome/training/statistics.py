@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from microtome.divergences import ReleasedMoments
 from microtome.errors import ReleaseError
 from microtome.generators import RowLayout
-from microtome.release import Release
+from microtome.release import RecordsRelease, Release
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def level_margins(release: Release) -> Floats:
     return np.concatenate([code.level_margins for code in release.codebook.codes])
 
 
-def slice_sums(release: Release, first: int, last: int) -> SliceSums:
+def slice_sums(release: RecordsRelease, first: int, last: int) -> SliceSums:
     """Sums over the rows from ``first`` to before ``last``, read once in pieces."""
     width = release.directions.shape[1]
     second = np.zeros((width, width))
@@ -65,13 +65,13 @@ def slice_sums(release: Release, first: int, last: int) -> SliceSums:
     return SliceSums(num_rows=last - first, second=second)
 
 
-def has_moments(release: Release) -> bool:
+def has_moments(release: RecordsRelease) -> bool:
     """Whether the directions span the rows, so that moments can be had."""
     dim, count = release.directions.shape
     return bool(count >= dim)
 
 
-def encoded_moments(release: Release, sums: SliceSums) -> tuple[Floats, Floats]:
+def encoded_moments(release: RecordsRelease, sums: SliceSums) -> tuple[Floats, Floats]:
     """E[x xᵀ] of encoded rows off the diagonal, and the standard deviation of the noise of each entry."""
     if not has_moments(release):
         dim, count = release.directions.shape
@@ -87,7 +87,7 @@ def encoded_moments(release: Release, sums: SliceSums) -> tuple[Floats, Floats]:
     return second / present, _product_noise(noise, second, sums.num_rows) / present
 
 
-def released_moments(release: Release, sums: SliceSums) -> ReleasedMoments:
+def released_moments(release: RecordsRelease, sums: SliceSums) -> ReleasedMoments:
     """Margins from the profile, two-way tables from the slices, and the noise of both."""
     codebook = release.codebook
     scale = np.where(codebook.scale > 0, codebook.scale, 1.0)
@@ -98,13 +98,13 @@ def released_moments(release: Release, sums: SliceSums) -> ReleasedMoments:
         blocks=[(block.start, block.stop) for block in codebook.blocks],
         mean=margins,
         second=table - np.outer(offset, offset),
-        mean_noise=_margin_noise(release),
+        mean_noise=margin_noise(release),
         second_noise=noise / np.outer(scale, scale),
         num_rows=max(round(sums.num_rows * (1.0 - release.null_share)), 1),
     )
 
 
-def _margin_noise(release: Release) -> Floats:
+def margin_noise(release: Release) -> Floats:
     """Standard deviation of the profile's level margins: every cell of a level adds its noise."""
     total = release.manifest.contents.num_records
     levels = [

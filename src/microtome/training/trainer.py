@@ -12,20 +12,21 @@ Stopping, choosing, restarting and starting over are free: only released numbers
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from microtome.errors import ModelError
-from microtome.generators import Generator, TabularGenerator
+from microtome.generators import Generator, PivotGenerator, TabularGenerator
 from microtome.progress import Progress, silent
-from microtome.release import Release
+from microtome.release import AggregatesRelease, RecordsRelease, Release
+from microtome.training.aggregate_losses import AggregateLoss, class_margins, class_shares
 from microtome.training.checkpoint import Checkpoint, optimiser_tensors, restore_optimiser
 from microtome.training.losses import HeldOutJudge, TrainingLoss
 from microtome.training.settings import FitSettings
@@ -33,6 +34,23 @@ from microtome.training.statistics import level_margins, row_layout
 
 _SCORE_ROWS = 4096
 _MARGIN_ROWS = 16_384
+
+
+Judge = Callable[[Generator, Tensor], float]
+"""Scores a generator on what training does not see: 1 for independent columns, lower is better."""
+
+
+class Loss(Protocol):
+    """What is minimised."""
+
+    @property
+    def has_signal(self) -> bool:
+        """Whether there is anything to learn beyond the margins."""
+        ...
+
+    def __call__(self, model: Generator, latent: Tensor, generator: torch.Generator) -> Tensor:
+        """The loss of a batch of latent noise."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,6 +92,7 @@ class Trainer:
         checkpoint: Path | None = None,
         progress: Progress = silent,
     ) -> None:
+        settings = settings.for_kind(release.manifest.kind)
         self.release, self.settings, self.progress, self._path = release, settings, progress, checkpoint
         self._seed, self._random = seed, torch.Generator().manual_seed(seed)
         self._independent = build_generator(release, settings, seed)
@@ -85,6 +104,7 @@ class Trainer:
         self._step, self._history = 0, []  # type: tuple[int, list[tuple[int, float]]]
         self._best = _state(self._parameters)
         self._loss = math.nan
+        self._steps = settings.steps or 1
 
     def fit(self, *, resume: bool = False) -> Fit:
         """Train; Ctrl-C ends it early with the best state so far."""
@@ -105,33 +125,39 @@ class Trainer:
             finished=finished,
         )
 
-    def _measures(self) -> tuple[TrainingLoss, HeldOutJudge]:
+    def _measures(self) -> tuple[Loss, Judge]:
         """What is minimised and what is judged by, both in units of independent columns."""
-        held_out = max(1, int(self.settings.held_out * self.release.num_rows))
-        loss = TrainingLoss(self.release, self.settings.loss, held_out, self.settings.batch_size, self._random)
-        judge = HeldOutJudge(self.release, held_out, loss, self._random)
         same_noise = torch.Generator().manual_seed(self._seed)
         latent = torch.randn(_SCORE_ROWS, self._independent.latent_dim, generator=same_noise)
-        loss.calibrate(self._independent, latent[: self.settings.batch_size], self._random)
+        release, settings = self.release, self.settings
+        if isinstance(release, AggregatesRelease):
+            tables = AggregateLoss(release, settings.loss, settings.held_out, settings.batch_size, self._random)
+            tables.calibrate(self._independent, latent)
+            return tables, tables.score
+        assert isinstance(release, RecordsRelease)
+        held_out = max(1, int(settings.held_out * release.num_rows))
+        loss = TrainingLoss(release, settings.loss, held_out, settings.batch_size, self._random)
+        judge = HeldOutJudge(release, held_out, loss, self._random)
+        loss.calibrate(self._independent, latent[: settings.batch_size], self._random)
         judge.calibrate(self._independent, latent)
         return loss, judge
 
-    def _run(self, loss: TrainingLoss, judge: HeldOutJudge) -> bool:
+    def _run(self, loss: Loss, judge: Judge) -> bool:
         """Train to the end. With nothing to learn beyond the margins, the built-in network is there already."""
-        learns = loss.has_signal or not isinstance(self.generator, TabularGenerator)
+        learns = loss.has_signal or not isinstance(self.generator, TabularGenerator | PivotGenerator)
         try:
-            while learns and self._step < self.settings.steps and not self._stalled():
+            while learns and self._step < self._steps and not self._stalled():
                 self._advance(loss)
                 self._report()
-                if self._step % self.settings.check_every == 0 or self._step == self.settings.steps:
+                if self._step % self.settings.check_every == 0 or self._step == self._steps:
                     self._look(judge)
         except KeyboardInterrupt:
             return False
         return True
 
-    def _advance(self, loss: TrainingLoss) -> None:
+    def _advance(self, loss: Loss) -> None:
         for group in self._optimiser.param_groups:
-            group["lr"] = self.settings.learning_rate * one_cycle(self._step / self.settings.steps)
+            group["lr"] = self.settings.learning_rate * one_cycle(self._step / self._steps)
         latent = torch.randn(self.settings.batch_size, self.generator.latent_dim, generator=self._random)
         self._parameters.train()
         self._optimiser.zero_grad()
@@ -143,7 +169,7 @@ class Trainer:
         self._optimiser.step()
         self._step += 1
 
-    def _look(self, judge: HeldOutJudge) -> None:
+    def _look(self, judge: Judge) -> None:
         """Score the generator on held-out rows, keep it if it is the best, save the run."""
         self._parameters.eval()
         score = judge(self.generator, self._judged)
@@ -156,7 +182,7 @@ class Trainer:
 
     def _report(self) -> None:
         loss = "" if math.isnan(self._loss) else f"loss {self._loss:.3f}, "
-        self.progress("fit", self._step, self.settings.steps, f"{loss}held-out {self._history[-1][1]:.4f}")
+        self.progress("fit", self._step, self._steps, f"{loss}held-out {self._history[-1][1]:.4f}")
 
     def _stalled(self) -> bool:
         scores = [score for _, score in self._history]
@@ -165,9 +191,10 @@ class Trainer:
 
     def _match_margins(self) -> None:
         """The profile knows the margins better than any training: set them exactly."""
-        if isinstance(self.generator, TabularGenerator):
-            latent = torch.randn(_MARGIN_ROWS, self.generator.latent_dim, generator=self._random)
-            self.generator.match_margins(_margins(self.release), latent)
+        if not isinstance(self.generator, TabularGenerator | PivotGenerator):
+            return
+        latent = torch.randn(_MARGIN_ROWS, self.generator.latent_dim, generator=self._random)
+        self.generator.match_margins(_margins(self.release), latent)
 
     def _checkpoint(self) -> Checkpoint:
         return Checkpoint(
@@ -198,11 +225,15 @@ class Trainer:
         self._step, self._history, self._best = saved.step, list(saved.history), dict(saved.best)
 
 
-def build_generator(release: Release, settings: FitSettings, seed: int) -> TabularGenerator:
-    """The built-in network for a release, at the profile's margins."""
+def build_generator(release: Release, settings: FitSettings, seed: int) -> TabularGenerator | PivotGenerator:
+    """The built-in network for a release, at the profile's margins: one a class where there is a pivot."""
+    layout, margins = row_layout(release), _margins(release)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return TabularGenerator(row_layout(release), _margins(release), settings.network)
+        if isinstance(release, AggregatesRelease) and release.pivot is not None:
+            shares = torch.tensor(class_shares(release), dtype=torch.float32)
+            return PivotGenerator(layout, release.pivot, shares, margins, settings.network)
+        return TabularGenerator(layout, margins, settings.network)
 
 
 def one_cycle(progress: float, *, rise: float = 0.3, start: float = 0.04) -> float:
@@ -212,7 +243,10 @@ def one_cycle(progress: float, *, rise: float = 0.3, start: float = 0.04) -> flo
     return floor + (1.0 - floor) * 0.5 * (1.0 - math.cos(math.pi * phase))
 
 
-def _margins(release: Release) -> Float[Tensor, " d"]:
+def _margins(release: Release) -> Tensor:
+    """Share of every level, by class (v × d) where there is a pivot."""
+    if isinstance(release, AggregatesRelease) and release.pivot is not None:
+        return torch.tensor(class_margins(release), dtype=torch.float32)
     return torch.tensor(level_margins(release), dtype=torch.float32)
 
 

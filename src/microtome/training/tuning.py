@@ -13,7 +13,8 @@ from typing import Any
 from microtome.divergences import FDivergence
 from microtome.errors import ModelError, ParameterError
 from microtome.generators import NetworkSettings
-from microtome.release import Release
+from microtome.release import RecordsRelease, Release
+from microtome.training.losses import LossMix
 from microtome.training.settings import FitSettings
 from microtome.training.statistics import has_moments
 from microtome.training.trainer import Trainer
@@ -83,19 +84,25 @@ def _suggest(trial: Any, base: FitSettings, release: Release) -> FitSettings:
     network = NetworkSettings(
         latent_dim=trial.suggest_categorical("latent_dim", [8, 16, 32, 64, 128]), hidden=(width,) * depth
     )
-    moments = has_moments(release)
-    mix = replace(
-        base.loss,
-        moments=1.0 if moments else 0.0,
-        kernel=trial.suggest_categorical("kernel", [0.0, 0.1, 0.3]) if moments else 1.0,
-        f=FDivergence(trial.suggest_categorical("f", [FDivergence.KL.value, FDivergence.CHI_SQUARED.value])),
-    )
     return replace(
         base,
         network=network,
-        loss=mix,
+        loss=_suggest_loss(trial, base.loss, release),
         learning_rate=trial.suggest_float("learning_rate", 5e-4, 1e-2, log=True),
         steps=trial.suggest_categorical("steps", [300, 600, 1200]),
+    )
+
+
+def _suggest_loss(trial: Any, base: LossMix, release: Release) -> LossMix:
+    """Moments where there are any, with some of the kernel divergence where there are slices."""
+    if not isinstance(release, RecordsRelease):
+        return base
+    moments = has_moments(release)
+    return replace(
+        base,
+        moments=1.0 if moments else 0.0,
+        kernel=trial.suggest_categorical("kernel", [0.0, 0.1, 0.3]) if moments else 1.0,
+        f=FDivergence(trial.suggest_categorical("f", [FDivergence.KL.value, FDivergence.CHI_SQUARED.value])),
     )
 
 

@@ -1,0 +1,174 @@
+"""The second private pass of an aggregates release: noisy tables of counts over all records.
+
+With a pivot column of V classes, everything is counted class by class: how often each level of each other column
+occurs (*first*), and how often each pair of levels of two other columns occurs (*second*). Together with the
+profile these are all two-way tables, and all three-way tables with the pivot. Without a pivot there is one class,
+and the profile already holds what *first* would.
+
+A record is in one class and adds 1 to one cell of each table, so the classes cost nothing, and with noise σ_t on
+the cells of table t the pass is a Gaussian mechanism with
+
+    μ² = s · Σ_t 1/σ_t²,
+
+s being 1 where a neighbour loses or gains a record and 2 where one is replaced (one cell loses, another gains).
+Entries of a symmetric matrix are noised once, and blocks within a column, which the profile knows, are not
+measured. The noise goes by 1/σ_t² ∝ weight·√K_t for a table of K_t cells: wide tables get more of the budget than
+narrow ones, but do not drown them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microtome.accounting import Event, FailureEvent, GaussianEvent, Neighbours, calibrate_noise
+from microtome.errors import MicrotomeError, ParameterError
+from microtome.private.plan import ROUNDING
+from microtome.private.randomness import Randomness, noisy_counts
+from microtome.private.settings import AUTO_PIVOT, NO_PIVOT, PrivacySettings
+from microtome.schema import Codebook, Schema
+
+MOST_CLASSES = 32
+"""Levels that a pivot may have."""
+_FIRST_WEIGHT = 4.0
+"""How much more a table of one column by class matters than one of two columns."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AggregatePlan:
+    """What is measured, with which noise.
+
+    Attributes:
+        pivot: Position of the pivot column, or ``None``.
+        num_classes: Its levels; 1 without one.
+        first_noise: Noise of the counts of each column's levels by class; 0 where not measured.
+        pair_noise: Noise of the counts of each pair of columns by class; 0 where not measured.
+        events: What this pass does to the data.
+    """
+
+    pivot: int | None
+    num_classes: int
+    first_noise: NDArray[np.float64]
+    pair_noise: NDArray[np.float64]
+    events: tuple[Event, ...]
+
+
+def choose_pivot(settings: PrivacySettings, schema: Schema) -> int | None:
+    """The pivot column: as named, or the target if there is one that can be. Known before anything is spent."""
+    automatic = settings.pivot == AUTO_PIVOT
+    name = schema.target if automatic else settings.pivot
+    if name is None or name == NO_PIVOT:
+        return None
+    if name not in schema.names:
+        raise ParameterError(f"pivot {name!r} is not a column; columns are {', '.join(schema.names)}")
+    column = schema[name]
+    if column.categories is not None and len(column.categories) <= MOST_CLASSES:
+        return schema.names.index(name)
+    if automatic:
+        return None
+    raise ParameterError(
+        f"pivot {name!r} must have its categories declared, at most {MOST_CLASSES} of them; choose another column, or "
+        f"{NO_PIVOT!r}"
+    )
+
+
+def plan_aggregates(
+    settings: PrivacySettings, schema: Schema, codebook: Codebook, spent: Sequence[Event]
+) -> AggregatePlan:
+    """The least noise with which profile and tables together keep the promise."""
+    pivot = choose_pivot(settings, schema)
+    num_classes = 1 if pivot is None else codebook.codes[pivot].num_levels
+    first, pairs = _table_weights(codebook, pivot)
+    total = float(first.sum() + np.triu(pairs, 1).sum())
+    changed = 2 if settings.neighbours is Neighbours.REPLACE_ONE else 1
+    num_tables = int(np.count_nonzero(first) + np.count_nonzero(np.triu(pairs, 1)))
+    unit, events = table_events(settings, changed * num_tables, spent)
+    return AggregatePlan(
+        pivot=pivot,
+        num_classes=num_classes,
+        first_noise=_noise(first, unit, total * changed),
+        pair_noise=_noise(pairs, unit, total * changed),
+        events=events,
+    )
+
+
+def table_events(settings: PrivacySettings, touched: int, spent: Sequence[Event]) -> tuple[float, tuple[Event, ...]]:
+    """Noise of a single table of sensitivity 1 that fits beside what is spent, and the events it amounts to."""
+    failure = FailureEvent(probability=max(touched, 1) * ROUNDING, reason="rounding of the tables")
+    unit = calibrate_noise(
+        lambda scale: [*spent, GaussianEvent(mu=1.0 / scale), failure],
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        accountant=settings.accountant,
+    )
+    return unit, (GaussianEvent(mu=1.0 / unit), failure)
+
+
+class AggregateTally:
+    """Exact counts by class, filled block by block, on several threads if need be. Never leaves this package."""
+
+    def __init__(self, codebook: Codebook, plan: AggregatePlan) -> None:
+        self._codebook, self._plan, self._lock = codebook, plan, Lock()
+        self._starts = np.array([block.start for block in codebook.blocks])
+        self._widths = np.array([block.width for block in codebook.blocks])
+        self.num_rows = 0
+        self._first = np.zeros((plan.num_classes, codebook.dim))
+        self._second = np.zeros((plan.num_classes, codebook.dim, codebook.dim))
+
+    def add(self, levels: NDArray[np.int64]) -> None:
+        """Count the rows of a block, given as levels (rows × columns)."""
+        if ((levels < 0) | (levels >= self._widths)).any():
+            raise MicrotomeError("a level is outside its column; nothing was released")
+        one_hot = np.zeros((len(levels), self._codebook.dim), np.float32)
+        one_hot[np.arange(len(levels))[:, None], self._starts + levels] = 1.0
+        classes = np.zeros(len(levels), np.int64) if self._plan.pivot is None else levels[:, self._plan.pivot]
+        for number in range(self._plan.num_classes):
+            rows = one_hot[classes == number]
+            first, second = rows.sum(axis=0, dtype=np.float64), (rows.T @ rows).astype(np.float64)
+            with self._lock:
+                self._first[number] += first
+                self._second[number] += second
+        with self._lock:
+            self.num_rows += len(levels)
+
+    def publish(self, randomness: Randomness) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The noisy tables *first* and *second*, zero wherever nothing is measured."""
+        first, second = np.zeros_like(self._first), np.zeros_like(self._second)
+        for number, (column, part) in enumerate(self._parts()):
+            if self._plan.first_noise[column] > 0:
+                stream = randomness.stream("first", number)
+                first[:, part] = noisy_counts(self._first[:, part], self._plan.first_noise[column], stream)
+        for number, ((a, left), (b, right)) in enumerate(combinations(self._parts(), 2)):
+            if self._plan.pair_noise[a, b] > 0:
+                stream = randomness.stream("second", number)
+                table = noisy_counts(self._second[:, left, right], self._plan.pair_noise[a, b], stream)
+                second[:, left, right], second[:, right, left] = table, table.transpose(0, 2, 1)
+        return first, second
+
+    def _parts(self) -> Iterator[tuple[int, slice]]:
+        for column, block in enumerate(self._codebook.blocks):
+            yield column, slice(block.start, block.stop)
+
+
+def _table_weights(codebook: Codebook, pivot: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weight of the table of each column by class, and of each pair of columns; 0 where not measured."""
+    sizes = np.array([block.width if block.width > 1 else 0 for block in codebook.blocks], dtype=float)
+    if pivot is not None:
+        sizes[pivot] = 0.0
+    pairs = np.sqrt(np.outer(sizes, sizes))
+    np.fill_diagonal(pairs, 0.0)
+    first = np.zeros_like(sizes) if pivot is None else _FIRST_WEIGHT * np.sqrt(sizes)
+    return first, pairs
+
+
+def _noise(weights: NDArray[np.float64], unit: float, total: float) -> NDArray[np.float64]:
+    """Noise of each table from its weight: ``unit`` is that of a single table of sensitivity 1."""
+    noise = np.zeros_like(weights)
+    measured = weights > 0
+    noise[measured] = unit * np.sqrt(total / weights[measured])
+    return noise

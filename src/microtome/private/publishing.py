@@ -1,0 +1,111 @@
+"""``release``: the private half as one function call."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours
+from microtome.errors import OutputError
+from microtome.private.curator import Curator
+from microtome.private.randomness import SystemRandomness
+from microtome.private.settings import AUTO_PIVOT, PROFILE_SHARES, PrivacySettings, RunSettings, option
+from microtome.private.table import open_table
+from microtome.release import Release, ReleaseKind, keep_temporary
+from microtome.schema import Schema
+
+
+def release(
+    source: Any,
+    schema: Schema | str | Path,
+    *,
+    epsilon: float,
+    delta: float,
+    output: str | Path | None = None,
+    neighbours: str = Neighbours.BLANK_ONE,
+    accountant: str = Accountant.EXACT,
+    directions: str = DirectionKind.ORTHOGONAL,
+    num_slices: int | None = None,
+    slice_dim: int = 1,
+    subsample: float | None = None,
+    capacity: int | None = None,
+    profile_share: float | None = None,
+    kind: str = ReleaseKind.RECORDS,
+    pivot: str = AUTO_PIVOT,
+    allow_large_delta: bool = False,
+    ledger: Ledger | str | Path | None = None,
+    dataset: str | None = None,
+    run: RunSettings | None = None,
+) -> Release:
+    """Publish a private table once, under (ε, δ)-differential privacy.
+
+    Args:
+        source: A CSV or Parquet path, or a pandas, polars or Arrow table.
+        schema: What is public about it, or the path of its YAML document.
+        epsilon: Total ε, profile included.
+        delta: Total δ.
+        output: Where to write the release; without it, a temporary file that lives as long as the result.
+        neighbours: ``blank-one``, ``add-remove`` or ``replace-one``.
+        accountant: ``exact``, ``renyi`` or ``theorem1``.
+        directions: ``orthogonal`` or ``gaussian``.
+        num_slices: Number of slices; by default as many as fill the encoded dimension.
+        slice_dim: Dimension of a slice.
+        subsample: Poisson sampling rate, or ``None`` for all records.
+        capacity: Public upper bound on the number of records, for ``add-remove``.
+        profile_share: Share of the budget that the profile gets; by default a tenth for records, a fifth for
+            aggregates.
+        kind: ``records`` (noise on every record) or ``aggregates`` (noise on sums over records: far less error,
+            where the collector is trusted with the table).
+        pivot: For aggregates: the column by whose classes everything is counted apart, at no cost; ``"auto"`` for
+            the target, ``"none"`` for none.
+        allow_large_delta: Accept δ ≥ 1/n.
+        ledger: The book to debit, or its path; without it nothing remembers what was spent.
+        dataset: The table's name in the book; by default the file's name.
+        run: How the work is done.
+
+    Returns:
+        The release, open for reading.
+    """
+    chosen = option(ReleaseKind, kind, "kind")
+    settings = PrivacySettings(
+        kind=chosen,
+        pivot=pivot,
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=option(Neighbours, neighbours, "neighbours"),
+        accountant=option(Accountant, accountant, "accountant"),
+        directions=option(DirectionKind, directions, "directions"),
+        num_slices=num_slices,
+        slice_dim=slice_dim,
+        subsample=subsample,
+        capacity=capacity,
+        profile_share=PROFILE_SHARES[chosen] if profile_share is None else profile_share,
+        allow_large_delta=allow_large_delta,
+    )
+    curator = Curator(
+        table=open_table(source),
+        schema=schema if isinstance(schema, Schema) else Schema.load(schema),
+        settings=settings,
+        run=run or RunSettings(),
+        ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
+        dataset=dataset or (Path(source).name if isinstance(source, str | Path) else "table"),
+        randomness=SystemRandomness(),
+    )
+    if output is not None:
+        _refuse_own_input(Path(output), source, ledger)
+        return curator.release(Path(output))
+    directory = Path(mkdtemp(prefix="microtome-"))
+    try:
+        return keep_temporary(curator.release(directory / "table.release"), directory)
+    except BaseException:
+        shutil.rmtree(directory)
+        raise
+
+
+def _refuse_own_input(output: Path, *inputs: Any) -> None:
+    """Never overwrite the table or its ledger, whatever ``force`` says."""
+    for path in inputs:
+        if isinstance(path, str | Path) and Path(path).resolve() == output.resolve():
+            raise OutputError(f"{output} is the table or its ledger; choose another output")

@@ -1,0 +1,61 @@
+"""A release of aggregates: noisy tables of counts over all records, by the classes of a pivot column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microtome.errors import ReleaseError
+from microtome.release.artefact import Release
+from microtome.release.manifest import AggregateMechanism, Manifest
+
+
+class AggregatesRelease(Release):
+    """Counts of levels and of pairs of levels, class by class.
+
+    Attributes:
+        first: Noisy counts of every level by class (classes × d); zero where not measured.
+        second: Noisy counts of every pair of levels of two columns by class (classes × d × d), symmetric; zero
+            within columns and wherever the pivot is involved.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
+        super().__init__(path, manifest, arrays)
+        self.first: NDArray[np.float64] = arrays["aggregates/first"]
+        self.second: NDArray[np.float64] = arrays["aggregates/second"]
+
+    @property
+    def mechanism(self) -> AggregateMechanism:
+        """How the tables were made."""
+        assert isinstance(self.manifest.mechanism, AggregateMechanism)
+        return self.manifest.mechanism
+
+    @property
+    def pivot(self) -> int | None:
+        """Position of the pivot column."""
+        name = self.mechanism.pivot
+        return None if name is None else self.schema.names.index(name)
+
+    def first_noise(self) -> NDArray[np.float64]:
+        """Standard deviation of the noise of each entry of ``first``."""
+        return np.array(self.mechanism.first_noise)[self._owners()]
+
+    def second_noise(self) -> NDArray[np.float64]:
+        """Standard deviation of the noise of each entry of ``second``."""
+        owners = self._owners()
+        return np.array(self.mechanism.pair_noise)[owners][:, owners]
+
+    def _owners(self) -> NDArray[np.int64]:
+        """The column of each coordinate."""
+        return np.concatenate([np.full(block.width, index) for index, block in enumerate(self.codebook.blocks)])
+
+    def _check(self, *, verify: bool) -> None:
+        del verify
+        classes, dim, columns = self.mechanism.num_classes, self.codebook.dim, len(self.codebook.codes)
+        if self.first.shape != (classes, dim) or self.second.shape != (classes, dim, dim):
+            raise ReleaseError(f"its tables are {self.first.shape} and {self.second.shape}, not as the manifest says")
+        if np.shape(self.mechanism.pair_noise) != (columns, columns) or len(self.mechanism.first_noise) != columns:
+            raise ReleaseError("its noise levels do not fit its columns")

@@ -1,0 +1,116 @@
+"""A release of records: one noisy row a record, looked at as slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+
+from microtome.accounting import DirectionKind
+from microtome.errors import ReleaseError
+from microtome.release.artefact import Release
+from microtome.release.container import digest
+from microtome.release.manifest import Manifest, Mechanism
+
+_CHUNK_ENTRIES = 1 << 22
+
+
+class RecordsRelease(Release):
+    """Noisy slices of every record. Rows are read as they are needed and never all held in memory."""
+
+    def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
+        super().__init__(path, manifest, arrays)
+        self.directions: NDArray[np.float64] = arrays["directions"]
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """How the rows were made."""
+        assert isinstance(self.manifest.mechanism, Mechanism)
+        return self.manifest.mechanism
+
+    @property
+    def num_rows(self) -> int:
+        """Rows in the file, null rows included."""
+        return self.manifest.contents.num_rows
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation σ of the noise in every number."""
+        return self.mechanism.noise_scale
+
+    @property
+    def null_share(self) -> float:
+        """Expected share of rows that are null: padding of a subsample or of a protected count."""
+        contents, rate = self.manifest.contents, self.mechanism.subsample or 1.0
+        return min(max(1.0 - rate * contents.num_records / contents.num_rows, 0.0), 1.0)
+
+    @property
+    def is_isotropic(self) -> bool:
+        """Whether the directions are whole orthogonal blocks, so that ``encoded_rows`` can be had."""
+        law = self.mechanism.directions
+        return law.kind is DirectionKind.ORTHOGONAL and law.count % law.dim == 0
+
+    @property
+    def isotropic_noise(self) -> float:
+        """The noise in each coordinate of ``encoded_rows``: σ/√q for q orthogonal blocks."""
+        law = self.mechanism.directions
+        return self.noise_scale / float(np.sqrt(law.count / law.dim))
+
+    def rows(self, first: int = 0, last: int | None = None) -> NDArray[np.float64]:
+        """Noisy projections X·U + V of the rows from ``first`` to before ``last``."""
+        return self._steps(first, last).astype(np.float64) * self.mechanism.grid_step
+
+    def slices(self, first: int = 0, last: int | None = None) -> NDArray[np.float64]:
+        """The same as rows × num_slices × slice_dim."""
+        law = self.mechanism.directions
+        return self.rows(first, last).reshape(-1, law.num_slices, law.slice_dim)
+
+    def slice_directions(self) -> NDArray[np.float64]:
+        """The directions θ_s as num_slices × dim × slice_dim."""
+        law = self.mechanism.directions
+        return self.directions.reshape(law.dim, law.num_slices, law.slice_dim).transpose(1, 0, 2)
+
+    def encoded_rows(self, first: int = 0, last: int | None = None) -> NDArray[np.float64]:
+        """Encoded rows under isotropic noise, (X·U + V)·Uᵀ/q: any new slice of them is a valid noisy slice."""
+        if not self.is_isotropic:
+            raise ReleaseError("only whole orthogonal directions can be turned back into encoded rows")
+        blocks = self.mechanism.directions.count // self.mechanism.directions.dim
+        return self.rows(first, last) @ self.directions.T / blocks
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int]]:
+        """Row ranges that fit in memory, in file order."""
+        last = self.num_rows if last is None else last
+        size = max(1, _CHUNK_ENTRIES // max(self.directions.shape))
+        for start in range(first, last, size):
+            yield start, min(start + size, last)
+
+    def verify_rows(self) -> None:
+        """Check every row against its checksum."""
+        size = self.manifest.contents.bin_rows
+        for index, wanted in enumerate(self.manifest.checksums["rows"]):
+            found = digest(self._steps(index * size, min((index + 1) * size, self.num_rows)).data)
+            if found != wanted:
+                raise ReleaseError(f"rows from {index * size} on were altered: their checksum is wrong")
+
+    def _steps(self, first: int, last: int | None) -> NDArray[np.int16]:
+        with safe_open(self.path, framework="numpy") as file:
+            return np.ascontiguousarray(file.get_slice("rows")[first : self.num_rows if last is None else last])
+
+    def _check(self, *, verify: bool) -> None:
+        law, contents = self.mechanism.directions, self.manifest.contents
+        with safe_open(self.path, framework="numpy") as file:
+            rows = file.get_slice("rows")
+            shape, dtype = tuple(rows.get_shape()), rows.get_dtype()
+        if shape != (contents.num_rows, law.count) or dtype != "I16":
+            wanted = (contents.num_rows, law.count)
+            raise ReleaseError(f"rows are {dtype} of shape {shape}, the manifest says I16 of {wanted}")
+        if len(self.manifest.checksums["rows"]) != -(-contents.num_rows // contents.bin_rows):
+            raise ReleaseError("its rows are not all covered by checksums")
+        if self.directions.shape != (law.dim, law.count):
+            raise ReleaseError(f"directions are {self.directions.shape}, not {(law.dim, law.count)}")
+        if verify:
+            self.verify_rows()

@@ -1,0 +1,151 @@
+"""Fitting a release of aggregates: two-way tables of every class, and a judge made of the same numbers.
+
+Noise that is known can be split after the fact. With released T = S + σZ and W ~ N(0, 1) drawn now,
+
+    T₁ = T + σ·√(h/(1−h))·W    and    T₂ = T − σ·√((1−h)/h)·W
+
+are independent, both centred at S, with noise σ/√(1−h) and σ/√h: as if a share h of the records had been held out
+before the noise was added, but nothing had to be decided then and no record is lost to either (Gaussian data
+thinning). The generator is trained on T₁ and judged by T₂.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from microtome.divergences import Denoising, MomentMatching, MomentSettings, ReleasedMoments
+from microtome.errors import ParameterError
+from microtome.generators import Generator, PivotGenerator
+from microtome.release import AggregatesRelease
+from microtome.schema import project_to_simplex
+from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, LossMix, on_encoded
+from microtome.training.statistics import level_margins, margin_noise
+
+Floats = NDArray[np.float64]
+
+
+def class_shares(release: AggregatesRelease) -> Floats:
+    """Share of each class of the pivot; 1 without a pivot."""
+    return np.ones(1) if release.pivot is None else release.codebook.codes[release.pivot].level_margins
+
+
+def class_margins(release: AggregatesRelease) -> Floats:
+    """Share of every level by class: counts by class, made to add up to the profile as far as that knows better."""
+    profile = level_margins(release)
+    if release.pivot is None:
+        return profile[None, :]
+    counts, own = release.first.copy(), release.first_noise() ** 2
+    total = (margin_noise(release) * release.num_records) ** 2
+    gap = release.num_records * profile - counts.sum(axis=0)
+    measured = own > 0
+    counts[:, measured] += (gap * own / (len(counts) * own + total + 1e-12))[measured]
+    sizes = np.maximum(class_shares(release) * release.num_records, 1.0)
+    for number in range(len(counts)):
+        for index, block in enumerate(release.codebook.blocks):
+            part = slice(block.start, block.stop)
+            if index == release.pivot:
+                counts[number, part] = np.arange(block.width) == number
+            elif block.width == 1:
+                counts[number, part] = 1.0
+            else:
+                counts[number, part] = project_to_simplex(counts[number, part], sizes[number])
+    return counts
+
+
+class AggregateLoss:
+    """Two-way tables of every class, from the training view.
+
+    Args:
+        release: What is fitted.
+        mix: Only its moments apply: there are no rows to slice.
+        held_out: The share h of the information that is left to the judge.
+        batch_size: Rows a batch.
+        generator: Splits the noise.
+    """
+
+    def __init__(
+        self, release: AggregatesRelease, mix: LossMix, held_out: float, batch_size: int, generator: torch.Generator
+    ) -> None:
+        sliced = [name for name, weight in mix.weights.items() if weight and name != "moments"]
+        if sliced:
+            raise ParameterError(f"loss {sliced[0]} needs slices; a release of aggregates has moments only")
+        self._train, self._judge = _views(release, held_out, batch_size, generator)
+        self._unit = max(sum(one.signal() for one in self._train), LEAST_SIGNAL)
+        self._independent = 0.0
+
+    @property
+    def has_signal(self) -> bool:
+        """Whether there is anything to learn beyond the margins."""
+        return self._unit > LEAST_SIGNAL
+
+    def calibrate(self, independent: Generator, latent: Float[Tensor, "b z"]) -> None:
+        """Give a generator of independent columns the score 1."""
+        self._independent = self._held_out(independent, latent)
+
+    def __call__(self, model: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> Float[Tensor, ""]:
+        """The training loss of a batch of latent noise, in units of the tables' own size."""
+        del generator
+        parts = [one.parts(rows) for one, rows in zip(self._train, self._by_class(model, latent), strict=True)]
+        margins = torch.stack([first for first, _ in parts]).mean()
+        return torch.stack([second for _, second in parts]).sum() / self._unit + MARGIN_WEIGHT * margins
+
+    def score(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
+        """The held-out score: 1 for independent columns, lower is better."""
+        return 1.0 + (self._held_out(model, latent) - self._independent) / self._judge_unit
+
+    @property
+    def _judge_unit(self) -> float:
+        signals = [judge.signal(train) for judge, train in zip(self._judge, self._train, strict=True)]
+        return max(sum(signals), LEAST_SIGNAL)
+
+    @torch.no_grad()
+    def _held_out(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
+        rows = self._by_class(model, latent)
+        return sum(float(judge(part)) for judge, part in zip(self._judge, rows, strict=True))
+
+    def _by_class(self, model: Generator, latent: Float[Tensor, "b z"]) -> list[Float[Tensor, "b d"]]:
+        """Encoded rows of every class."""
+        if len(self._train) == 1:
+            return [model(latent)]
+        if not isinstance(model, PivotGenerator):
+            raise ParameterError("a pivot needs the built-in network; release with pivot 'none' for one of your own")
+        parts = latent.tensor_split(model.num_classes)
+        return [model.layout.encode(model.class_probabilities(number, part)) for number, part in enumerate(parts)]
+
+
+def _views(
+    release: AggregatesRelease, held_out: float, batch_size: int, generator: torch.Generator
+) -> tuple[list[MomentMatching], list[MomentMatching]]:
+    """The moments of every class as training sees them, and as the judge does."""
+    noise, margins = release.second_noise(), class_margins(release)
+    sizes = np.maximum(class_shares(release) * release.num_records, 1.0)
+    weights = torch.tensor((np.array(release.mechanism.pair_noise) > 0).astype(float))
+    ratio = np.sqrt(held_out / (1.0 - held_out))
+    train, judge = [], []
+    for number, size in enumerate(sizes):
+        upper = torch.triu(torch.randn(noise.shape, generator=generator, dtype=torch.float64), diagonal=1)
+        split = noise * (upper + upper.T).numpy()
+        moments = ReleasedMoments(
+            blocks=[(block.start, block.stop) for block in release.codebook.blocks],
+            mean=margins[number],
+            second=(release.second[number] + ratio * split) / size,
+            mean_noise=np.sqrt(margins[number] * (1.0 - margins[number]) / batch_size * len(sizes)),
+            second_noise=noise / size / np.sqrt(1.0 - held_out),
+            num_rows=max(int(size), 1),
+        )
+        seen = MomentSettings(denoising=Denoising.NONE, half_batches=True)
+        train.append(on_encoded(release, moments, seen, weights))
+        unseen = replace(
+            moments,
+            second=(release.second[number] - split / ratio) / size,
+            second_noise=noise / size / np.sqrt(held_out),
+        )
+        raw = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0)
+        judge.append(on_encoded(release, unseen, raw, weights))
+    return train, judge
