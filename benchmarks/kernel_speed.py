@@ -88,9 +88,7 @@ def main() -> None:
 
 
 def parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/kernel_speed.json"))
     parser.add_argument("--slices", type=int, default=200)
     parser.add_argument("--slice-dim", type=int, default=2)
@@ -161,9 +159,7 @@ def time_in_turns(steps: dict[str, Step], repeats: int) -> dict[str, float]:
 
 def environment() -> dict[str, object]:
     def git(*words: str) -> str:
-        done = subprocess.run(
-            ["git", *words], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(["git", *words], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
         return done.stdout.strip()
 
     return {

@@ -90,8 +90,7 @@ def test_closed_form_smoothing_is_the_mean_over_drawn_noise(seeded, small):
     )
     slow = ReferenceKernelFDivergence(slices, directions, noise_scale=0.7, settings=settings)
     errors = [
-        abs(float(slow(rows.repeat(copies, 1), generator=seeded(5))) / float(fast(rows)) - 1)
-        for copies in (1, 400)
+        abs(float(slow(rows.repeat(copies, 1), generator=seeded(5))) / float(fast(rows)) - 1) for copies in (1, 400)
     ]
     assert errors[1] < 0.02
     assert errors[0] > errors[1]
@@ -160,9 +159,7 @@ def gaussian_estimate(seeded, f, shift, scale, slice_dim, *, n=60_000, b=40_000,
 @pytest.mark.parametrize("f", list(FDivergence))
 def test_f_divergence_of_shifted_gaussians(seeded, f, slice_dim):
     expected = quadrature(f, 0.5, 1.0, slice_dim)
-    assert gaussian_estimate(seeded, f, 0.5, 1.0, slice_dim) == pytest.approx(
-        expected, rel=GAUSSIAN_TOLERANCE
-    )
+    assert gaussian_estimate(seeded, f, 0.5, 1.0, slice_dim) == pytest.approx(expected, rel=GAUSSIAN_TOLERANCE)
 
 
 @pytest.mark.parametrize("slice_dim", [1, 2])
@@ -185,8 +182,7 @@ def test_equal_distributions_are_near_zero_and_nothing_is_negative(seeded, f, sl
 def test_estimate_is_consistent_as_rows_and_batch_grow(seeded):
     expected = quadrature(FDivergence.KL, 0.5, 1.0, 1)
     errors = [
-        abs(gaussian_estimate(seeded, FDivergence.KL, 0.5, 1.0, 1, n=n, b=n, m=8) - expected)
-        for n in (100, 10_000)
+        abs(gaussian_estimate(seeded, FDivergence.KL, 0.5, 1.0, 1, n=n, b=n, m=8) - expected) for n in (100, 10_000)
     ]
     assert errors[1] < 0.005
     assert errors[1] < errors[0] / 4
@@ -205,9 +201,7 @@ def test_a_slice_average_approaches_the_sliced_divergence_as_slices_grow(seeded)
         directions = random_frames(m, 2, 1, generator=seeded(9), dtype=DOUBLE)
         noise = 0.5 * torch.randn(n, m, 1, generator=draw, dtype=DOUBLE)
         released = torch.einsum("nd,mdk->nmk", real, directions) + noise
-        divergence = KernelFDivergence.from_slices(
-            released, directions, noise_scale=0.5, generator=draw, dtype=DOUBLE
-        )
+        divergence = KernelFDivergence.from_slices(released, directions, noise_scale=0.5, generator=draw, dtype=DOUBLE)
         errors.append(abs(float(divergence(fake)) / (a**2 / 4) - 1))
     assert errors[1] < 0.15
     assert errors[1] < errors[0]
@@ -262,9 +256,7 @@ def test_drawing_slices_is_deterministic_given_the_generator_and_right_on_averag
     divergence = KernelFDivergence.from_slices(
         slices, directions, noise_scale=0.3, num_landmarks=30, generator=seeded(0), dtype=DOUBLE
     )
-    first, again, other = (
-        float(divergence(rows, generator=seeded(seed), num_slices=1)) for seed in (1, 1, 3)
-    )
+    first, again, other = (float(divergence(rows, generator=seeded(seed), num_slices=1)) for seed in (1, 1, 3))
     assert first == again
     draws = seeded(8)
     values = {round(float(divergence(rows, generator=draws, num_slices=1)), 12) for _ in range(60)}

@@ -136,9 +136,7 @@ def test_noise_in_pairs_cannot_pull_centred_margins(rows):
 def test_encoding_scale_undoes_the_unit_ball_encoding(rows):
     scale = 1 / math.sqrt(3)
     plain = MomentMatching(moments_of(rows, noise=0.1), dtype=DOUBLE)(rows[:30])
-    scaled = MomentMatching(moments_of(rows, noise=0.1), encoding_scale=scale, dtype=DOUBLE)(
-        scale * rows[:30]
-    )
+    scaled = MomentMatching(moments_of(rows, noise=0.1), encoding_scale=scale, dtype=DOUBLE)(scale * rows[:30])
     assert float(scaled) == pytest.approx(float(plain), rel=1e-9)
 
 
@@ -152,9 +150,7 @@ def test_numpy_and_blockwise_noise_are_taken(rows):
         second_noise=per_pair,
     )
     by_number = MomentMatching(moments_of(rows, noise=0.1), dtype=DOUBLE)(rows[:30])
-    assert float(MomentMatching(released, dtype=DOUBLE)(rows[:30])) == pytest.approx(
-        float(by_number), rel=1e-9
-    )
+    assert float(MomentMatching(released, dtype=DOUBLE)(rows[:30])) == pytest.approx(float(by_number), rel=1e-9)
 
 
 KEPT = 0.15  # relative error of the recovered signal

@@ -41,9 +41,7 @@ def brute_force(slices, directions, rows, multipliers, *, unbiased: bool) -> flo
                 return math.exp(-float((x - y).square().sum()) / (2 * width**2))
 
             n, b = len(real), len(fake)
-            pairs = [
-                kernel(x, y) for i, x in enumerate(fake) for j, y in enumerate(fake) if not unbiased or i != j
-            ]
+            pairs = [kernel(x, y) for i, x in enumerate(fake) for j, y in enumerate(fake) if not unbiased or i != j]
             own = sum(pairs) / len(pairs)
             cross = sum(kernel(x, y) for x in real for y in fake) / (n * b)
             released = sum(kernel(x, y) for x in real for y in real) / n**2
@@ -83,9 +81,7 @@ def test_landmarks_converge_to_all_rows(seeded):
     slices = torch.randn(1500, 2, 2, generator=draw, dtype=DOUBLE)
     directions = torch.eye(2, dtype=DOUBLE).repeat(2, 1, 1)
     rows = 0.8 * torch.randn(300, 2, generator=draw, dtype=DOUBLE) + 0.4
-    exact, coarse, fine = (
-        float(build(seeded, slices, directions, landmarks=count)(rows)) for count in (1500, 8, 64)
-    )
+    exact, coarse, fine = (float(build(seeded, slices, directions, landmarks=count)(rows)) for count in (1500, 8, 64))
     assert fine == pytest.approx(exact, rel=0.02)
     assert abs(fine - exact) < abs(coarse - exact)
 

@@ -23,10 +23,7 @@ def test_unequal_sizes_match_the_exact_coupling(seeded):
     # 20 points against 50: both quantile functions are constant on the common refinement into 100 levels.
     released = torch.randn(50, 1, 1, generator=seeded(0), dtype=DOUBLE)
     rows = torch.randn(20, 1, generator=seeded(1), dtype=DOUBLE) + 1
-    refined = [
-        values.sort().values.repeat_interleave(100 // len(values))
-        for values in (rows[:, 0], released[:, 0, 0])
-    ]
+    refined = [values.sort().values.repeat_interleave(100 // len(values)) for values in (rows[:, 0], released[:, 0, 0])]
     divergence = SlicedWasserstein(released, LINE, noise_scale=0.0, num_levels=100, dtype=DOUBLE)
     expected = (refined[0] - refined[1]).square().mean()
     assert float(divergence(rows)) == pytest.approx(float(expected), rel=1e-10)
@@ -51,9 +48,7 @@ def test_gaussians_in_closed_form_with_noise_on_both_sides(seeded):
     rows = math.sqrt(scale**2 - noise**2) * torch.randn(16_384, 1, generator=draw, dtype=DOUBLE) + shift
     expected = shift**2 + (scale - 1) ** 2
     for claimed, fits in ((noise, True), (0.7 * noise, False), (1.4 * noise, False)):
-        value = float(
-            SlicedWasserstein(released, LINE, noise_scale=claimed, dtype=DOUBLE)(rows, generator=draw)
-        )
+        value = float(SlicedWasserstein(released, LINE, noise_scale=claimed, dtype=DOUBLE)(rows, generator=draw))
         assert math.isclose(value, expected, rel_tol=0.06) is fits
 
 

@@ -30,9 +30,7 @@ def test_random_frames_are_orthonormal_uniform_and_reproducible(seeded):
 def test_column_frames_stay_inside_one_wide_enough_column_each_in_turn(seeded):
     frames = column_frames(6, BLOCKS, 2, generator=seeded(0))
     assert_orthonormal(frames)
-    homes = [
-        {c for c, (start, stop) in enumerate(BLOCKS) if bool(frame[start:stop].any())} for frame in frames
-    ]
+    homes = [{c for c, (start, stop) in enumerate(BLOCKS) if bool(frame[start:stop].any())} for frame in frames]
     assert all(len(home) == 1 for home in homes)
     assert sorted(home.pop() for home in homes) == [0, 0, 0, 2, 2, 2]
 
@@ -42,10 +40,7 @@ def test_pair_frames_have_one_direction_in_each_of_two_columns(seeded):
     assert_orthonormal(frames)
     pairs = []
     for frame in frames:
-        axes = [
-            [c for c, (start, stop) in enumerate(BLOCKS) if bool(frame[start:stop, axis].any())]
-            for axis in (0, 1)
-        ]
+        axes = [[c for c, (start, stop) in enumerate(BLOCKS) if bool(frame[start:stop, axis].any())] for axis in (0, 1)]
         assert [len(axis) for axis in axes] == [1, 1]
         pairs.append((axes[0][0], axes[1][0]))
     assert sorted(pairs) == [(0, 1), (0, 1), (0, 2), (0, 2), (1, 2), (1, 2)]

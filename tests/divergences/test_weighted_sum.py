@@ -20,9 +20,7 @@ def parts(seeded):
 
 def test_sum_is_the_weighted_sum_of_its_parts_and_a_divergence(seeded, parts):
     mmd, wasserstein, rows = parts
-    total = WeightedSum(
-        {"mmd": Term(divergence=mmd, weight=3.0), "w": Term(divergence=wasserstein, weight=0.5)}
-    )
+    total = WeightedSum({"mmd": Term(divergence=mmd, weight=3.0), "w": Term(divergence=wasserstein, weight=0.5)})
     values = total.parts(rows, generator=seeded(1), num_slices=4)
     assert isinstance(total, Divergence)
     assert list(values) == ["mmd", "w"]

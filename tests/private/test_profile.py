@@ -9,10 +9,10 @@ from scipy import stats
 
 from microtome.accounting import FailureEvent, GaussianEvent, Neighbours, delta
 from microtome.errors import TableError
-from microtome.private import PrivacySettings, profile
+from microtome.private import PrivacySettings
 from microtome.private.plan import plan_profile
 from microtome.private.profile import Profile, ProfileBudget, Tally
-from microtome.private.randomness import GRID
+from microtome.private.randomness import GRID, noisy_counts
 from microtome.schema import CategoryCells, Column, Kind, Outside, Schema
 from support import FixedRandomness, SilentRandomness, people, people_schema
 
@@ -71,9 +71,9 @@ def test_counts_carry_the_noise_they_state(wrong: float) -> None:
 def test_large_counts_are_rounded_as_finely_as_small_ones() -> None:
     """The rounding error of a sum near 10⁹ would move one number in 10⁷ to another step."""
     scale, stream = 3.0, FixedRandomness(1)
-    small = profile._noisy(np.zeros(50_000), scale, stream.stream("profile"))
+    small = noisy_counts(np.zeros(50_000), scale, stream.stream("profile"))
     steps = np.array([3.0 * 2**40])
-    large = profile._noisy(np.full(50_000, steps[0]), scale, stream.stream("profile"))
+    large = noisy_counts(np.full(50_000, steps[0]), scale, stream.stream("profile"))
     assert ((large - steps[0]) / (scale / GRID) == small / (scale / GRID)).all()
 
 

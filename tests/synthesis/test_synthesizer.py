@@ -183,7 +183,7 @@ def test_models_with_a_part_missing_are_explained(people_model: Synthesizer, tmp
     path = tmp_path / "m"
     people_model.save(path)
     tensors, document = read_tensors(path, "microtome-model-1")
-    for name in ("schema", "codebook", "network", "origin", "built_in"):
+    for name in ("schema", "codebook", "network", "origin"):
         write_tensors(path, tensors, {key: value for key, value in document.items() if key != name})
         with pytest.raises(ModelError, match="damaged"):
             Synthesizer.load(path)

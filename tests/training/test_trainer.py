@@ -26,7 +26,7 @@ from fit_support import (
 from microtome.accounting import Neighbours
 from microtome.errors import ModelError, OutputError, ParameterError
 from microtome.generators import Generator
-from microtome.release import Release
+from microtome.release import RecordsRelease, Release
 from microtome.synthesis import Synthesizer
 from microtome.training import Checkpoint, Fit, FitSettings, LossMix, SliceChoice, Trainer, build_generator
 from microtome.training.losses import TrainingLoss
@@ -352,7 +352,7 @@ def test_padded_null_rows_are_expected(loss: str, tmp_path: Path, monkeypatch: p
     true = Replay(release.codebook.encode(levels_of(table, release.codebook)))
 
     def value(null_share: float) -> float:
-        monkeypatch.setattr(Release, "null_share", property(lambda self: null_share))
+        monkeypatch.setattr(RecordsRelease, "null_share", property(lambda self: null_share))
         random = torch.Generator().manual_seed(0)
         measure = TrainingLoss(release, quick(loss=loss).loss, 400, 256, random)
         with torch.no_grad():

@@ -20,7 +20,7 @@ def budget(
     sigma: Annotated[float | None, typer.Option(help="Noise σ, to get ε.")] = None,
     directions: Annotated[DirectionKind, typer.Option(help="Law of the directions.")] = DirectionKind.ORTHOGONAL,
     num_directions: Annotated[
-        int | None, typer.Option(help="Number of directions m' = slices × slice dimension.  [default: dim]")
+        int | None, typer.Option(help="Number of directions m' = slices × slice dimension.", show_default="dim")
     ] = None,
     slice_dim: Annotated[int, typer.Option(help="Dimension of a slice (matters to fixed directions only).")] = 1,
     neighbours: Annotated[Neighbours, typer.Option(help="Neighbouring relation.")] = Neighbours.BLANK_ONE,

@@ -68,8 +68,9 @@ def fit(
     assert result is not None
     best = min(score for _, score in result.history)
     console.print(
-        f"[bold]{escape(str(output))}[/]: best at step {result.best_step} with held-out score {best:.3f} "
-        "(1: independent columns, nothing learnt beyond the profile; 0: all dependence that was seen is confirmed)",
+        f"[bold]{escape(str(output))}[/]: best at step {result.best_step} with held-out score {best:.2f} ± "
+        f"{result.score_error:.2f} "
+        "(1: independent columns, nothing learnt beyond the profile; near 0: the dependence that was learnt is confirmed)",
         soft_wrap=True,
     )
     if not result.finished:

@@ -61,5 +61,5 @@ def run() -> None:
         raise
     except SystemExit as leaving:
         if leaving.code == _INTERRUPTED:
-            complain("interrupted; no output was written")
+            complain("interrupted; no output was written (what the ledger was charged by then stays charged)")
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,21 @@ from rich.markup import escape
 from microtome.accounting import Accountant, DirectionKind, Neighbours
 from microtome.cli.screen import console, watch
 from microtome.release import ReleaseKind, promise_in_words
+
+
+class DrawnDirections(StrEnum):
+    """Directions that a release may draw."""
+
+    ORTHOGONAL = DirectionKind.ORTHOGONAL.value
+    GAUSSIAN = DirectionKind.GAUSSIAN.value
+
+
+class ReleaseAccountant(StrEnum):
+    """Accountants that apply to a release."""
+
+    EXACT = Accountant.EXACT.value
+    RENYI = Accountant.RENYI.value
+    THEOREM1 = Accountant.THEOREM1.value
 
 
 def ledger_beside(table: Path) -> Path:
@@ -42,17 +58,20 @@ def release(
         Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
     ] = Neighbours.BLANK_ONE,
     directions: Annotated[
-        DirectionKind, typer.Option(help="orthogonal needs least noise; gaussian is the paper's.")
-    ] = DirectionKind.ORTHOGONAL,
+        DrawnDirections, typer.Option(help="records: orthogonal needs least noise; gaussian is the paper's.")
+    ] = DrawnDirections.ORTHOGONAL,
     num_slices: Annotated[
-        int | None, typer.Option(help="Number of slices.  [default: as many as fill the encoded dimension]")
+        int | None,
+        typer.Option(help="records: number of slices.", show_default="as many as fill the encoded dimension"),
     ] = None,
-    slice_dim: Annotated[int, typer.Option(help="Dimension of a slice.")] = 1,
-    subsample: Annotated[float | None, typer.Option(help="Poisson sampling rate, e.g. 0.25.")] = None,
+    slice_dim: Annotated[int, typer.Option(help="records: dimension of a slice.")] = 1,
+    subsample: Annotated[float | None, typer.Option(help="records: Poisson sampling rate, e.g. 0.25.")] = None,
     capacity: Annotated[
-        int | None, typer.Option(help="Public upper bound on the number of records, for add-remove.")
+        int | None, typer.Option(help="records: public upper bound on their number, for add-remove.")
     ] = None,
-    accountant: Annotated[Accountant, typer.Option(help="How the noise is computed from ε and δ.")] = Accountant.EXACT,
+    accountant: Annotated[
+        ReleaseAccountant, typer.Option(help="How the noise is computed from ε and δ.")
+    ] = ReleaseAccountant.EXACT,
     profile_share: Annotated[
         float | None,
         typer.Option(
@@ -60,9 +79,11 @@ def release(
         ),
     ] = None,
     ledger: Annotated[
-        Path | None, typer.Option(help="Book of what was spent.  [default: TABLE.ledger.json beside the table]")
+        Path | None, typer.Option(help="Book of what was spent.", show_default="TABLE.ledger.json beside the table")
     ] = None,
-    dataset: Annotated[str | None, typer.Option(help="The table's name in the book.  [default: file name]")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="The table's name in the book.", show_default="its file name")
+    ] = None,
     allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
     threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,

@@ -161,6 +161,7 @@ class MomentMatching:
         self._centre = self._mean if settings.centred else torch.zeros_like(self._mean)
         target = residual if settings.centred else residual + torch.outer(mean, mean)
         self._target = torch.where(cross, target, 0.0).to(dtype)
+        self._num_entries = max(int(cross.sum()), 1)
         self._pair_precision = (torch.where(cross, weights, 0.0) / max(int(cross.sum()), 1)).to(dtype)
         self._mean_precision = (1.0 / (mean_variance * d)).to(dtype)
 
@@ -194,6 +195,13 @@ class MomentMatching:
     def signal(self, of: "MomentMatching | None" = None) -> float:
         """The loss that independent columns would have in the second moments if those were as targeted (by `of`)."""
         return float((self._pair_precision * (of or self)._target.square()).sum())
+
+    def signal_error(self, of: "MomentMatching | None" = None) -> float:
+        """Standard error, by this one's noise, of the drop in loss from independent columns to targets as in `of`.
+
+        The drop is Σ ω/V·(2CT − C²) with C the target and T the noisy moments; every pair of entries counts twice.
+        """
+        return (8.0 * self.signal(of) / self._num_entries) ** 0.5
 
     def _pair_error(self, rows: Float[Tensor, "b d"]) -> Float[Tensor, "d d"]:
         centred = rows - self._centre

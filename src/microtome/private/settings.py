@@ -30,7 +30,7 @@ class PrivacySettings:
         neighbours: Which tables must be hard to tell apart.
         accountant: How σ is computed from ε and δ.
         directions: Law of the projection directions.
-        num_slices: Number of slices m; by default as many as make m·k = d, the encoded dimension.
+        num_slices: Number of slices m; by default the fewest with m·k ≥ d, the encoded dimension.
         slice_dim: Dimension k of a slice.
         subsample: Poisson rate at which records are sampled first, or ``None`` for all.
         capacity: Public upper bound on the number of records; needed for ``add-remove``.
@@ -118,7 +118,7 @@ class PrivacySettings:
 
     def direction_law(self, dim: int) -> Directions:
         """The directions to draw for encoded rows of the given length."""
-        num_slices = self.num_slices or max(dim // self.slice_dim, 1)
+        num_slices = self.num_slices or -(-dim // self.slice_dim)
         return Directions(kind=self.directions, dim=dim, num_slices=num_slices, slice_dim=self.slice_dim)
 
 

@@ -55,12 +55,16 @@ class Schema:
 
     def _weighted(self) -> tuple[Column, ...]:
         """The columns with every weight settled."""
-        others = sum((column.weight or 1.0) ** 2 for column in self.columns if column.name != self.target)
-        of_target = round(math.sqrt(others * _TARGET_SHARE / (1.0 - _TARGET_SHARE)), 3) or 1.0
+        of_target = self._target_weight()
         return tuple(
             replace(column, weight=column.weight or (of_target if column.name == self.target else 1.0))
             for column in self.columns
         )
+
+    def _target_weight(self) -> float:
+        """The weight with which the target has its share of the unit ball."""
+        others = sum((column.weight or 1.0) ** 2 for column in self.columns if column.name != self.target)
+        return round(math.sqrt(others * _TARGET_SHARE / (1.0 - _TARGET_SHARE)), 3) or 1.0
 
     @property
     def names(self) -> list[str]:
@@ -114,6 +118,8 @@ class Schema:
         lines = [_HEADER + f"microtome-schema: {VERSION}", f"target: {_scalar(self.target)}", "columns:"]
         for column in self.columns:
             entries = _column_to_dict(column, self.target)
+            if column.name == self.target and column.weight == self._target_weight():
+                entries.pop("weight", None)  # chosen anew when the document is read: columns may have changed
             lines.append(f"  - name: {_scalar(entries.pop('name'))}")
             lines += [f"    {key}: {_scalar(value)}{_remark(key, value)}" for key, value in entries.items()]
         return "\n".join(lines) + "\n"

@@ -100,6 +100,12 @@ class AggregateLoss:
         return 1.0 + (self._held_out(model, latent) - self._independent) / self._judge_unit
 
     @property
+    def score_error(self) -> float:
+        """Standard error of a score by the noise of what was held out."""
+        errors = [judge.signal_error(train) for judge, train in zip(self._judge, self._train, strict=True)]
+        return float(np.linalg.norm(errors)) / self._judge_unit
+
+    @property
     def _judge_unit(self) -> float:
         signals = [judge.signal(train) for judge, train in zip(self._judge, self._train, strict=True)]
         return max(sum(signals), LEAST_SIGNAL)

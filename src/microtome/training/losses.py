@@ -6,6 +6,7 @@ compare like with like: 1 is what the profile alone achieves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -196,6 +197,13 @@ class HeldOutJudge:
         if isinstance(self._divergence, MomentMatching):
             signal = self._divergence.signal(self._loss.dependence or self._divergence)
             self._unit = signal if signal > LEAST_SIGNAL else self._unit
+
+    @property
+    def score_error(self) -> float:
+        """Standard error of a score by the noise of the held-out rows; NaN where that is not known."""
+        if not isinstance(self._divergence, MomentMatching):
+            return math.nan
+        return self._divergence.signal_error(self._loss.dependence or self._divergence) / self._unit
 
     def __call__(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
         """The score of a generator."""

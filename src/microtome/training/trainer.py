@@ -62,12 +62,14 @@ class Fit:
         history: (step, held-out score): 1 is what independent columns get, lower is better.
         best_step: The step of the best state; 0 where nothing beat independent columns.
         finished: False if the training was interrupted.
+        score_error: Standard error of a held-out score by the noise of the held-out part; NaN where not known.
     """
 
     generator: Generator
     history: tuple[tuple[int, float], ...]
     best_step: int
     finished: bool
+    score_error: float
 
 
 class Trainer:
@@ -105,6 +107,7 @@ class Trainer:
         self._best = _state(self._parameters)
         self._loss = math.nan
         self._steps = settings.steps or 1
+        self.score_error = math.nan
 
     def fit(self, *, resume: bool = False) -> Fit:
         """Train; Ctrl-C ends it early with the best state so far."""
@@ -123,6 +126,7 @@ class Trainer:
             history=tuple(self._history),
             best_step=min(self._history, key=lambda entry: entry[1])[0],
             finished=finished,
+            score_error=self.score_error,
         )
 
     def _measures(self) -> tuple[Loss, Judge]:
@@ -133,6 +137,7 @@ class Trainer:
         if isinstance(release, AggregatesRelease):
             tables = AggregateLoss(release, settings.loss, settings.held_out, settings.batch_size, self._random)
             tables.calibrate(self._independent, latent)
+            self.score_error = tables.score_error
             return tables, tables.score
         assert isinstance(release, RecordsRelease)
         held_out = max(1, int(settings.held_out * release.num_rows))
@@ -140,6 +145,7 @@ class Trainer:
         judge = HeldOutJudge(release, held_out, loss, self._random)
         loss.calibrate(self._independent, latent[: settings.batch_size], self._random)
         judge.calibrate(self._independent, latent)
+        self.score_error = judge.score_error
         return loss, judge
 
     def _run(self, loss: Loss, judge: Judge) -> bool:
