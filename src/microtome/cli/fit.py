@@ -70,7 +70,7 @@ def fit(
     console.print(
         f"[bold]{escape(str(output))}[/]: best at step {result.best_step} with held-out score {best:.2f} ± "
         f"{result.score_error:.2f} "
-        "(1: independent columns, nothing learnt beyond the profile; near 0: the dependence that was learnt is confirmed)",
+        "(1: independent columns, nothing learnt beyond the profile; near 0: what was learnt is confirmed)",
         soft_wrap=True,
     )
     if not result.finished:

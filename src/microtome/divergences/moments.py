@@ -30,6 +30,7 @@ expectation is exactly the wanted square, at the same cost, but a value may be n
 thousand and records noise the bias is far below the noise, so it is off by default.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -201,7 +202,7 @@ class MomentMatching:
 
         The drop is Σ ω/V·(2CT − C²) with C the target and T the noisy moments; every pair of entries counts twice.
         """
-        return (8.0 * self.signal(of) / self._num_entries) ** 0.5
+        return math.sqrt(8.0 * self.signal(of) / self._num_entries)
 
     def _pair_error(self, rows: Float[Tensor, "b d"]) -> Float[Tensor, "d d"]:
         centred = rows - self._centre
