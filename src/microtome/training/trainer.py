@@ -109,7 +109,8 @@ class Trainer:
         """What is minimised and what is judged by, both in units of independent columns."""
         held_out = max(1, int(self.settings.held_out * self.release.num_rows))
         loss = TrainingLoss(self.release, self.settings.loss, held_out, self.settings.batch_size, self._random)
-        judge = HeldOutJudge(self.release, held_out, loss, self._random)
+        built_in = isinstance(self.generator, TabularGenerator)
+        judge = HeldOutJudge(self.release, held_out, loss, built_in, self._random)
         same_noise = torch.Generator().manual_seed(self._seed)
         latent = torch.randn(_SCORE_ROWS, self._independent.latent_dim, generator=same_noise)
         loss.calibrate(self._independent, latent[: self.settings.batch_size], self._random)
