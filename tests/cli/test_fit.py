@@ -8,13 +8,16 @@ import subprocess
 import sys
 import textwrap
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow.csv as pacsv
 import pytest
 from cli_support import Command
 
 from fit_support import planted, planted_release
+from microtome.cli import demo
 from microtome.release import Release, manifest
 from microtome.synthesis import Synthesizer
 from microtome.training import Checkpoint, Trainer
@@ -226,6 +229,18 @@ def test_killed_fit_leaves_a_checkpoint_and_resumes(microtome: Command, desk: Pa
     assert [step for step, _ in history] == list(range(0, killed.step + 7, 5))
     assert tuple(map(tuple, history[: len(killed.history)])) == killed.history
     assert "Traceback" not in out + err
+
+
+def test_demo_goes_from_table_to_synthetic_table(
+    microtome: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo.fit_verb, "fit", partial(demo.fit_verb.fit, steps=5, batch_size=64))
+    outcome = microtome("demo", "-o", tmp_path / "town", "--people", 1500)
+    assert outcome.code == 0, outcome.err
+    real, synthetic = (pacsv.read_csv(tmp_path / "town" / name) for name in ("people.csv", "synthetic.csv"))
+    assert synthetic.schema.names == real.schema.names
+    assert synthetic.num_rows == 1500
+    assert not synthetic.equals(real)
 
 
 WITHOUT_PRIVATE = """

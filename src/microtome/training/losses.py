@@ -182,10 +182,19 @@ class HeldOutJudge:
     one nearer to the truth has the lower score on average, and 0 is what a generator gets whose dependence is
     confirmed in full. Where directions do not span the rows, the MMD on the released slices serves instead, of
     rows that are drawn, always by the same random numbers.
+
+    Args:
+        release: What is fitted.
+        last: Row after the last that is held out.
+        loss: What is trained on.
+        margins_given: Whether margins will be set to the profile's in the end, so that those of now do not count.
+        generator: Draws landmarks.
     """
 
-    def __init__(self, release: RecordsRelease, last: int, loss: TrainingLoss, generator: torch.Generator) -> None:
-        self._divergence = _held_out_divergence(release, last, generator)
+    def __init__(
+        self, release: RecordsRelease, last: int, loss: TrainingLoss, margins_given: bool, generator: torch.Generator
+    ) -> None:
+        self._divergence = _held_out_divergence(release, last, margins_given, generator)
         self._null_share = release.null_share
         self._independent, self._unit = 1.0, 1.0
         self._loss = loss
@@ -217,9 +226,11 @@ class HeldOutJudge:
         return float(torch.stack([self._divergence(part) for part in torch.split(rows, _JUDGED_TOGETHER)]).mean())
 
 
-def _held_out_divergence(release: RecordsRelease, last: int, generator: torch.Generator) -> Divergence:
+def _held_out_divergence(
+    release: RecordsRelease, last: int, margins_given: bool, generator: torch.Generator
+) -> Divergence:
     if has_moments(release):
-        settings = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0)
+        settings = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0, centred=margins_given)
         return on_encoded(release, released_moments(release, slice_sums(release, 0, last)), settings)
     rows = released_slices(release, 0, last)
     return SlicedMMD.from_slices(

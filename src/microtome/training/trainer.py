@@ -142,7 +142,8 @@ class Trainer:
         assert isinstance(release, RecordsRelease)
         held_out = max(1, int(settings.held_out * release.num_rows))
         loss = TrainingLoss(release, settings.loss, held_out, settings.batch_size, self._random)
-        judge = HeldOutJudge(release, held_out, loss, self._random)
+        built_in = isinstance(self.generator, TabularGenerator)
+        judge = HeldOutJudge(release, held_out, loss, built_in, self._random)
         loss.calibrate(self._independent, latent[: settings.batch_size], self._random)
         judge.calibrate(self._independent, latent)
         self.score_error = judge.score_error
