@@ -161,7 +161,9 @@ def test_truncated_gzip(microtome: Command, desk: Desk) -> None:
         ({"neighbours": "add-remove"}, ("capacity",)),
         ({"neighbours": "add-remove", "capacity": 399}, ("399",)),
         ({"capacity": 500}, ("capacity", "blank-one")),
-        ({"directions": "fixed"}, ("fixed",)),
+        ({"kind": "aggregates", "slice_dim": 2}, ("slice_dim", "records")),
+        ({"kind": "aggregates", "pivot": "nobody"}, ("nobody", "not a column")),
+        ({"pivot": "town"}, ("pivot", "aggregates")),
         ({"accountant": "theorem1"}, ("theorem1", "gaussian")),
     ],
 )
@@ -170,7 +172,8 @@ def test_parameters_out_of_range(changes: dict, said: tuple[str, ...], microtome
 
 
 @pytest.mark.parametrize(
-    "changes", [{"epsilon": "much"}, {"neighbours": "friends"}, {"directions": "north"}, {"bogus": 1}]
+    "changes",
+    [{"epsilon": "much"}, {"neighbours": "friends"}, {"directions": "fixed"}, {"accountant": "prop2"}, {"bogus": 1}],
 )
 def test_wrong_usage(changes: dict, microtome: Command, desk: Desk) -> None:
     refused(microtome, desk, f"--{next(iter(changes))}", code=USAGE, **changes)

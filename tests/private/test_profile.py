@@ -201,7 +201,7 @@ def test_the_number_of_records_is_noised_where_it_is_protected() -> None:
 
 
 def test_too_many_values_are_refused_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profile, "MOST_CATEGORIES", 10)
+    monkeypatch.setattr("microtome.private.profile.MOST_CATEGORIES", 10)
     with pytest.raises(TableError, match="column 'x' has more than 10 different values"):
         tally_of(pa.table({"x": [str(number) for number in range(11)]}), TEXT)
 
