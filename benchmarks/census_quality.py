@@ -1,11 +1,12 @@
-"""Quality of synthetic tables from records releases: the ACS tasks of 14 states, three seeds, the paper's metrics.
+"""Quality of synthetic tables: the ACS tasks of 14 states, three seeds, the paper's metrics.
 
-    python benchmarks/records_quality.py                       # every task, default fit
-    python benchmarks/records_quality.py --losses --tasks Employment PublicCoverage   # each loss alone and combined
+    python benchmarks/census_quality.py                                       # records, every task, default fit
+    python benchmarks/census_quality.py --kind aggregates --epsilon 1         # the other kind of release
+    python benchmarks/census_quality.py --losses --tasks PublicCoverage       # each loss alone and combined
 
 A seed chooses the split and the training's randomness; the release's noise is new each time, as it has to be.
-Runs that are in the result file are not run again. References beside them: the real training rows, and
-independent columns with exact margins.
+Runs that are in the result file are not run again. References are in the file of records: the real training rows,
+and independent columns with exact margins.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 from census import TASKS, Task, load_task
 from metrics import evaluate, independent_columns
 from microtome.private import release
+from microtome.release import ReleaseKind
 from microtome.synthesis import Synthesizer
 from microtome.training import FitSettings, LossMix, SliceChoice
 from results import FOLDER, ResultFile
@@ -42,7 +44,8 @@ def main() -> None:
     results = ResultFile(options.results)
     for name in options.tasks:
         for seed in options.seeds:
-            _references(results, name, seed)
+            if options.kind == ReleaseKind.RECORDS:
+                _references(results, name, seed)
             for label, loss in (LOSSES if options.losses else DEFAULT).items():
                 _fit(results, name, seed, label, loss, options)
 
@@ -60,15 +63,22 @@ def _fit(results: ResultFile, name: str, seed: int, label: str, loss: LossMix, o
     key = {"task": name, "seed": seed, "method": label, "epsilon": options.epsilon, "delta": options.delta}
     if results.has(key):
         return
-    values = run(load_task(name, seed), seed, FitSettings(loss=loss), options.epsilon, options.delta)
+    values = run(load_task(name, seed), seed, FitSettings(loss=loss), options)
     results.add(key, values)
     print(key, {metric: value and round(value, 4) for metric, value in values["metrics"].items()}, flush=True)
 
 
-def run(task: Task, seed: int, settings: FitSettings, epsilon: float, delta: float) -> dict[str, Any]:
+def run(task: Task, seed: int, settings: FitSettings, options: argparse.Namespace) -> dict[str, Any]:
     """Release, fit, sample and evaluate once."""
     clock = time.perf_counter()
-    released = release(task.train, task.schema, epsilon=epsilon, delta=delta, allow_large_delta=True)
+    released = release(
+        task.train,
+        task.schema,
+        epsilon=options.epsilon,
+        delta=options.delta,
+        kind=options.kind,
+        allow_large_delta=True,
+    )
     release_seconds, clock = time.perf_counter() - clock, time.perf_counter()
     synthesizer = Synthesizer(settings, random_state=seed).fit(released)
     fit_seconds, clock = time.perf_counter() - clock, time.perf_counter()
@@ -81,8 +91,9 @@ def run(task: Task, seed: int, settings: FitSettings, epsilon: float, delta: flo
         "seconds": {"release": release_seconds, "fit": fit_seconds, "sample": sample_seconds},
         "rows": len(task.train),
         "encoded_dimension": released.codebook.dim,
-        "noise_scale": released.noise_scale,
+        "file_bytes": released.path.stat().st_size,
         "held_out_score": min(score for _, score in fit.history),
+        "held_out_error": fit.score_error,
         "best_step": fit.best_step,
         "settings": settings.to_dict(),
     }
@@ -94,9 +105,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--epsilon", type=float, default=5.1)
     parser.add_argument("--delta", type=float, default=1e-5)
+    parser.add_argument("--kind", choices=list(ReleaseKind), default=ReleaseKind.RECORDS)
     parser.add_argument("--losses", action="store_true", help="each loss alone and combined instead of the default")
-    parser.add_argument("--results", type=Path, default=FOLDER / "records_quality.json")
-    return parser.parse_args()
+    parser.add_argument("--results", type=Path, help="default: results/KIND_quality.json")
+    options = parser.parse_args()
+    options.results = options.results or FOLDER / f"{options.kind}_quality.json"
+    return options
 
 
 if __name__ == "__main__":
