@@ -25,6 +25,7 @@ from microtome.accounting import (
 from microtome.errors import ParameterError, TableError
 from microtome.private.profile import ProfileBudget
 from microtome.private.settings import PrivacySettings
+from microtome.release import ReleaseKind
 from microtome.schema import Schema
 
 MOST_ROWS = 10**9
@@ -71,7 +72,7 @@ def check_table_size(settings: PrivacySettings, num_records: int, origin: str) -
             "(and tell nobody that this one was too small)"
         )
     bound = settings.capacity or num_records
-    if bound >= MOST_ROWS:
+    if bound >= MOST_ROWS and settings.kind is ReleaseKind.RECORDS:
         raise TableError(f"{origin}: at most {MOST_ROWS - 1:,} rows can be shuffled; release it in parts")
     if settings.delta * bound >= 1 and not settings.allow_large_delta:
         raise ParameterError(
