@@ -59,3 +59,7 @@ class AggregatesRelease(Release):
             raise ReleaseError(f"its tables are {self.first.shape} and {self.second.shape}, not as the manifest says")
         if np.shape(self.mechanism.pair_noise) != (columns, columns) or len(self.mechanism.first_noise) != columns:
             raise ReleaseError("its noise levels do not fit its columns")
+        if self.mechanism.pivot is not None and self.mechanism.pivot not in self.schema.names:
+            raise ReleaseError(f"its pivot {self.mechanism.pivot!r} is not a column")
+        if classes != (1 if self.pivot is None else self.codebook.codes[self.pivot].num_levels):
+            raise ReleaseError(f"its {classes} classes are not those of its pivot")

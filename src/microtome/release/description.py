@@ -49,10 +49,8 @@ def contents_in_words(release: Release) -> str:
     assert isinstance(release, AggregatesRelease)
     noise = [value for row in release.mechanism.pair_noise for value in row if value > 0]
     spread = f"; noise σ of a count from {min(noise):.4g} to {max(noise):.4g}" if noise else ""
-    return (
-        f"Counts of all pairs of {release.codebook.dim} levels of {len(release.codebook.codes)} columns in "
-        f"{release.mechanism.num_classes} classes{spread}."
-    )
+    by = "" if release.mechanism.pivot is None else f" in {release.mechanism.num_classes} classes"
+    return f"Counts of all pairs of {release.codebook.dim} levels of {len(release.codebook.codes)} columns{by}{spread}."
 
 
 def _how(manifest: Manifest) -> list[str]:
