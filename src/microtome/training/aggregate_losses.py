@@ -75,6 +75,9 @@ class AggregateLoss:
         sliced = [name for name, weight in mix.weights.items() if weight and name != "moments"]
         if sliced:
             raise ParameterError(f"loss {sliced[0]} needs slices; a release of aggregates has moments only")
+        if batch_size < 2 * release.mechanism.num_classes:
+            least = 2 * release.mechanism.num_classes
+            raise ParameterError(f"batch_size is {batch_size}; the pivot's classes need at least {least} rows a batch")
         self._train, self._judge = _views(release, held_out, batch_size, generator)
         self._unit = max(sum(one.signal() for one in self._train), LEAST_SIGNAL)
         self._independent = 0.0
