@@ -5,16 +5,16 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO ?= demo-output
 
-.PHONY: demo test test-all lint format bench-release clean
+.PHONY: demo test test-all lint format bench-release bench-kernel bench-quality bench-report clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
 
 test: lint
-	$(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 test-all: lint
-	$(BIN)/python -m pytest -n 2 -m ""
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m ""
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -28,6 +28,17 @@ format: $(STAMP)
 
 bench-release: $(STAMP)
 	$(BIN)/python benchmarks/release_throughput.py
+
+bench-kernel: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kernel_speed.py
+
+bench-quality: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py --losses --tasks PublicCoverage
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py --kind aggregates --epsilon 1
+
+bench-report: $(STAMP)
+	$(BIN)/python benchmarks/render.py
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Microtome needs Python 3.11 or newer")'

@@ -109,10 +109,10 @@ def _throughput() -> list[str]:
             f"{size['rows_per_second']:,.0f}",
             f"{size['ratio_to_floor']:.2f}",
             f"{size['core_ratio_to_floor']:.2f}",
-            f"{size['peak_memory_mib']:,.0f}",
-            f"{size['file_mib']:,.0f}",
+            f"{size['peak_mebibytes']:,.0f}",
+            f"{size['file_bytes'] / 2**20:,.0f}",
         ]
-        for size in document["table"]
+        for size in document["sizes"]
     ]
     heading = ["rows", "rows/s", "time / floor", "core seconds / floor", "peak memory, MiB", "file, MiB"]
     return ["## Throughput of `release`", document["floor"], _table(heading, rows)]
@@ -122,12 +122,11 @@ def _kernel() -> list[str]:
     document = _read("kernel_speed")
     if document is None:
         return []
+    figures = {name: value for name, value in document.items() if name not in ("environment", "configuration")}
     return [
         "## The fast kernel estimator",
         "Forward and backward, one thread, estimators taken in turns in one process.",
-        "```json\n"
-        + json.dumps({name: document[name] for name in document if name != "environment"}, indent=1)
-        + "\n```",
+        "```json\n" + json.dumps(figures, indent=1) + "\n```",
     ]
 
 
