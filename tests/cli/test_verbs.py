@@ -236,7 +236,7 @@ def test_demo_up_to_the_release(microtome: Command, tmp_path: Path, monkeypatch:
 
 @pytest.mark.slow
 def test_demo_end_to_end(microtome: Command, tmp_path: Path) -> None:
-    outcome = microtome("demo", "-o", tmp_path / "demo", "--people", 1500)
+    outcome = microtome("demo", "-o", tmp_path / "demo", "--people", 1500, "--kind", "records")
     assert outcome.code == 0, outcome.err
     assert Release.load(tmp_path / "demo" / "people.release").num_rows == 1500
 

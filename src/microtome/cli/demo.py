@@ -16,12 +16,16 @@ from microtome.cli import sample as sample_verb
 from microtome.cli.screen import console
 from microtome.demo import population, population_schema
 from microtome.errors import OutputError
+from microtome.release import ReleaseKind
 
 
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Directory to write.")],
     people: Annotated[int, typer.Option(help="Size of the simulated population.")] = 50_000,
     epsilon: Annotated[float, typer.Option(help="Total ε of the release.")] = 5.0,
+    kind: Annotated[
+        ReleaseKind, typer.Option(help="Kind of release: the town's office is trusted with its table.")
+    ] = ReleaseKind.AGGREGATES,
     force: Annotated[bool, typer.Option(help="Replace the files of an earlier demo.")] = False,
 ) -> None:
     """Simulate a town, release it, and make a synthetic town from the release."""
@@ -33,8 +37,9 @@ def demo(
     pacsv.write_csv(population(people), table)
     _say(f"2. What its office declares as public: {schema}")
     schema.write_text(population_schema().to_yaml(), encoding="utf-8")
-    _say(f"3. The only private step: microtome release {table} --schema {schema} --epsilon {epsilon:g} -o {released}")
-    release_verb.release(table, schema=schema, epsilon=epsilon, output=released, force=force)
+    options = f"--schema {schema} --epsilon {epsilon:g} --kind {kind} -o {released}"
+    _say(f"3. The only private step: microtome release {table} {options}")
+    release_verb.release(table, schema=schema, epsilon=epsilon, output=released, kind=kind, force=force)
     _say(f"4. What anybody may know: microtome inspect {released}")
     inspect_verb.inspect(released)
     model, synthetic = output / "people.model", output / "synthetic.csv"
