@@ -177,3 +177,16 @@ class RowsOnly(nn.Module):
         if logits.shape[1] != self.layout.dim:
             return logits
         return self.layout.encode(self.layout.softmax(8.0 * logits))
+
+
+def twisted(num_rows: int = NUM_ROWS, seed: int = 5) -> pa.Table:
+    """Left and right agree where the switch is on and differ where it is off: no two columns show it."""
+    rng = np.random.default_rng(seed)
+    switch, left = rng.random(num_rows) < 0.4, rng.random(num_rows) < 0.5
+    right = np.where(rng.random(num_rows) < 0.9, left == switch, rng.random(num_rows) < 0.5)
+    return pa.table({"left": pa.array(left), "switch": pa.array(switch), "right": pa.array(right)})
+
+
+def twisted_schema() -> Schema:
+    names = ("left", "switch", "right")
+    return Schema(columns=tuple(Column(name=name, kind=Kind.BOOLEAN, missing=False) for name in names), target="switch")

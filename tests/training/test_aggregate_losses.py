@@ -1,0 +1,237 @@
+"""Fitting aggregates: views that do not know of each other, margins by class, and what only a pivot can teach."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fit_support import (
+    LatentClasses,
+    QuietProfile,
+    distance,
+    from_independence,
+    joint,
+    planted,
+    planted_release,
+    quick,
+    true_tables,
+    twisted,
+    twisted_schema,
+)
+from microtome.accounting import Neighbours
+from microtome.divergences import ReleasedMoments
+from microtome.errors import ParameterError
+from microtome.generators import PivotGenerator, TabularGenerator
+from microtome.release import AggregatesRelease, Release, ReleaseKind
+from microtome.synthesis import Synthesizer
+from microtome.training import Checkpoint, LossMix, Trainer, aggregate_losses, build_generator
+from microtome.training.aggregate_losses import AggregateLoss, class_margins, class_shares
+from microtome.training.statistics import level_margins, row_layout
+from support import FixedRandomness, levels_of, publish
+
+Make = Callable[..., AggregatesRelease]
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """Releases of the planted table, by pivot."""
+    made: dict[str, AggregatesRelease] = {}
+
+    def of(pivot: str = "auto", **settings: Any) -> AggregatesRelease:
+        key = repr((pivot, settings))
+        if key not in made:
+            path = tmp_path_factory.mktemp("releases") / "planted.release"
+            opened = planted_release(path, kind=ReleaseKind.AGGREGATES, pivot=pivot, **settings)
+            assert isinstance(opened, AggregatesRelease)
+            made[key] = opened
+        return made[key]
+
+    return of
+
+
+def views(
+    release: AggregatesRelease, held_out: float, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> list[ReleasedMoments]:
+    """What training and judge are given: by turns, class by class."""
+    seen: list[ReleasedMoments] = []
+
+    class Matching:
+        def __init__(self, opened: Release, moments: ReleasedMoments, *rest: Any) -> None:
+            seen.append(moments)
+
+        def signal(self) -> float:
+            return 1.0
+
+    with monkeypatch.context() as patch:
+        patch.setattr(aggregate_losses, "on_encoded", Matching)
+        AggregateLoss(release, LossMix(), held_out, 64, torch.Generator().manual_seed(seed))
+    return seen
+
+
+@pytest.mark.parametrize("held_out", [0.1, 0.5])
+def test_thinned_views_are_independent_and_unbiased(
+    held_out: float, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over new noise of the release and of the split, in units of what the views say of themselves."""
+    release = AggregatesRelease.load(make().path)
+    assert isinstance(release, AggregatesRelease)
+    rng, noise = np.random.default_rng(1), release.second_noise()
+    exact = np.rint(release.second)
+    upper, runs = np.triu(noise, 1) > 0, 150
+    train, judge = [], []
+    for seed in range(runs):
+        drawn = np.triu(rng.standard_normal(exact.shape), 1)
+        release.second = exact + noise * (drawn + drawn.transpose(0, 2, 1))
+        seen = views(release, held_out, seed, monkeypatch)
+        sizes = np.maximum(class_shares(release) * release.num_records, 1.0)
+        for number, size in enumerate(sizes):
+            ours, theirs = seen[2 * number], seen[2 * number + 1]
+            assert np.array_equal(np.asarray(ours.second), np.asarray(ours.second).T)
+            for view, into in ((ours, train), (theirs, judge)):
+                apart = np.asarray(view.second) - exact[number] / size
+                into.append(apart[upper] / np.asarray(view.second_noise)[upper])
+        if seed == 0:
+            assert np.asarray(seen[0].second_noise)[upper] == pytest.approx(
+                noise[upper] / sizes[0] / np.sqrt(1 - held_out)
+            )
+            assert np.asarray(seen[1].second_noise)[upper] == pytest.approx(noise[upper] / sizes[0] / np.sqrt(held_out))
+    ours, theirs = np.array(train), np.array(judge)
+    error = 1.0 / np.sqrt(ours.size)
+    for view in (ours, theirs):
+        assert abs(view.mean()) < 4 * error
+        assert abs(view.var() - 1.0) < 4 * np.sqrt(2) * error
+    assert abs((ours * theirs).mean()) < 4 * error
+    assert np.abs((ours * theirs).mean(axis=0)).max() < 5 / np.sqrt(len(ours))
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_margins_by_class_are_shares_near_the_truth(neighbours: Neighbours, make: Make) -> None:
+    release = make("large", neighbours=neighbours)
+    found, shares = class_margins(release), class_shares(release)
+    table = true_tables(release, planted())
+    assert shares.sum() == pytest.approx(1.0)
+    assert (found >= 0).all()
+    for index, block in enumerate(release.codebook.blocks):
+        part = slice(block.start, block.stop)
+        assert found[:, part].sum(axis=1) == pytest.approx(np.ones(2))
+        if index == release.pivot:
+            assert (found[:, part] == np.eye(2)).all()
+            joint_shares = table[part]
+    wanted = joint_shares / joint_shares.sum(axis=1, keepdims=True) * len(release.codebook.blocks)
+    assert np.abs(found - wanted).max() < 0.02
+    assert shares @ found == pytest.approx(level_margins(release), abs=0.01)
+
+
+def test_margins_by_class_lean_on_the_profile_where_that_knows_better(make: Make) -> None:
+    """Shifted counts are pulled back: with a profile without noise, all of the shift that classes have in common."""
+    release = AggregatesRelease.load(make("large").path)
+    assert isinstance(release, AggregatesRelease)
+    before = class_margins(release)
+    for code in release.codebook.codes:
+        object.__setattr__(code, "noise_scale", 1e-9)
+    exact = class_margins(release)
+    part = slice(release.codebook.blocks[0].start, release.codebook.blocks[0].stop)
+    release.first[:, part] += [300.0, 0.0, -300.0]
+    assert class_margins(release)[:, part] == pytest.approx(exact[:, part], abs=1e-6)
+    assert before[:, part] == pytest.approx(exact[:, part], abs=0.02)
+
+
+def test_without_a_pivot_margins_are_the_profiles(make: Make) -> None:
+    release = make("none")
+    assert class_shares(release).tolist() == [1.0]
+    assert class_margins(release) == pytest.approx(level_margins(release)[None, :])
+    assert type(build_generator(release, quick(), 0)) is TabularGenerator
+
+
+@pytest.mark.parametrize("pivot", ["auto", "none", "shape"])
+def test_planted_dependence_is_learnt(pivot: str, make: Make) -> None:
+    release = make(pivot)
+    model = Synthesizer(quick(), random_state=0).fit(release)
+    assert isinstance(model.model.generator, TabularGenerator if pivot == "none" else PivotGenerator)
+    frame, table = model.sample(20_000), planted()
+    for pair in (("shape", "colour"), ("shape", "large"), ("colour", "large")):
+        wanted = joint(table, *pair)
+        assert distance(joint(frame, *pair), wanted) < 0.2 * from_independence(wanted)
+    assert min(score for _, score in model.fit_.history) < 0.5
+    assert model.fit_.history[0][1] == pytest.approx(1.0, abs=0.05)
+    assert 0 < model.fit_.score_error < (2.0 if pivot == "shape" else 0.1)  # little is left to learn given the shape
+
+
+def agreement(tmp_path: Path, **settings: Any) -> list[float]:
+    """Share of synthetic rows whose left and right agree, where the switch is off and where it is on."""
+    options = {"randomness": QuietProfile(), "epsilon": 5.0, **settings}
+    release = publish(twisted(), twisted_schema(), tmp_path / "twisted.release", **options)
+    frame = Synthesizer(quick(steps=150), random_state=0).fit(release).sample(20_000)
+    return [float((part["left"] == part["right"]).mean()) for _, part in frame.groupby("switch")]
+
+
+def test_a_pivot_teaches_what_no_two_columns_show(tmp_path: Path) -> None:
+    off, on = agreement(tmp_path, kind=ReleaseKind.AGGREGATES)
+    assert off < 0.15  # 0.05 in the table
+    assert on > 0.85  # 0.95 in the table
+
+
+@pytest.mark.parametrize("settings", [{"kind": ReleaseKind.AGGREGATES, "pivot": "none"}, {"epsilon": 60.0}])
+def test_without_a_pivot_it_cannot_be_learnt(settings: dict[str, Any], tmp_path: Path) -> None:
+    off, on = agreement(tmp_path, **settings)
+    assert abs(on - off) < 0.35
+
+
+def test_noise_alone_teaches_nothing(tmp_path: Path) -> None:
+    """Independent columns at a tiny ε: the judge does not take noise for dependence."""
+    table, options = planted(strength=0.0), {"kind": ReleaseKind.AGGREGATES, "randomness": FixedRandomness(3)}
+    release = planted_release(tmp_path / "t.release", table=table, epsilon=0.05, **options)
+    fit = Trainer(release, quick(steps=100), seed=0).fit()
+    assert min(score for _, score in fit.history) > 1.0 - 4 * fit.score_error
+
+
+def test_resumed_run_is_the_uninterrupted_one(make: Make, tmp_path: Path) -> None:
+    class Killed(Exception):
+        pass
+
+    def stop(stage: str, done: int, total: int | None, note: str = "") -> None:
+        if done == 30:
+            raise Killed
+
+    settings, path = quick(steps=60), tmp_path / "checkpoint"
+    whole = Trainer(make(), settings, seed=0).fit()
+    with pytest.raises(Killed):
+        Trainer(make(), settings, seed=0, checkpoint=path, progress=stop).fit()
+    assert Checkpoint.load(path).step == 20
+    resumed = Trainer(make(), settings, seed=0, checkpoint=path).fit(resume=True)
+    assert resumed.history == whole.history
+    latent = torch.randn(50, whole.generator.latent_dim, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(resumed.generator(latent), whole.generator(latent))
+
+
+@pytest.mark.parametrize("name", ["kernel", "algorithm1", "wasserstein", "mmd"])
+def test_sliced_losses_are_refused(name: str, make: Make) -> None:
+    for loss in (LossMix(**{"moments": 0.0, name: 1.0}), LossMix(**{name: 0.1})):
+        with pytest.raises(ParameterError, match=f"loss {name} needs slices"):
+            Trainer(make(), quick(loss=loss), seed=0).fit()
+
+
+def test_a_generator_of_ones_own_needs_a_release_without_a_pivot(make: Make) -> None:
+    with pytest.raises(ParameterError, match="release with pivot 'none'"):
+        Trainer(make(), quick(), seed=0, generator=LatentClasses(row_layout(make()))).fit()
+    release = make("none")
+    fit = Trainer(release, quick(steps=100), seed=0, generator=LatentClasses(row_layout(release))).fit()
+    assert min(score for _, score in fit.history) < 0.5
+
+
+def test_a_batch_has_two_rows_of_every_class(make: Make) -> None:
+    with pytest.raises(ParameterError, match="batch_size is 5; the pivot's classes need at least 6"):
+        Trainer(make("shape"), quick(batch_size=5), seed=0).fit()
+    assert Trainer(make("shape"), quick(batch_size=6, steps=2), seed=0).fit().finished
+
+
+def test_a_pivot_of_one_class_changes_nothing(make: Make) -> None:
+    release = make("day")
+    assert release.mechanism.num_classes == 1
+    frame = Synthesizer(quick(steps=100), random_state=0).fit(release).sample(5000)
+    wanted = joint(planted(), "shape", "colour")
+    assert distance(joint(frame, "shape", "colour"), wanted) < 0.3 * from_independence(wanted)
+    assert len(levels_of(planted(), release.codebook)) == 4000
