@@ -1,7 +1,7 @@
 """What is public about a table, and the code between its rows and vectors in the unit ball."""
 
 from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells
-from microtome.schema.codebook import Block, Codebook, ColumnCode
+from microtome.schema.codebook import Block, Codebook, ColumnCode, stratified
 from microtome.schema.column import DTYPES, Column, Kind, Outside
 from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
@@ -22,4 +22,5 @@ __all__ = [
     "Schema",
     "initial_cells",
     "project_to_simplex",
+    "stratified",
 ]

@@ -102,12 +102,12 @@ class ColumnCode:
         return numbers_to_arrow(self.column, np.clip(numbers, *bounds), missing)
 
     def _draw_cells(self, levels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """A cell of each given level, by the margins inside it."""
+        """A cell of each given level, by the margins inside it: shares come out as nearly as whole rows allow."""
         order = np.argsort(self.levels, kind="stable")
         cumulative = np.cumsum(self.margins[order])
         ends = np.cumsum(self.level_margins)
         starts = ends - self.level_margins
-        targets = starts[levels] + rng.random(len(levels)) * self.level_margins[levels]
+        targets = starts[levels] + stratified(levels, rng) * self.level_margins[levels]
         found = np.searchsorted(cumulative, targets, side="right")
         last = np.searchsorted(self.levels[order], levels, side="right") - 1
         first = np.searchsorted(self.levels[order], levels, side="left")
@@ -233,6 +233,22 @@ class Codebook:
             for index, (column, entry) in enumerate(zip(schema.columns, parts["columns"], strict=True))
         ]
         return cls(codes=tuple(codes), centred=bool(parts["centred"]))
+
+
+def stratified(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Uniform numbers that fill [0, 1) evenly within each group: one in each of as many equal parts, in random order.
+
+    Each number by itself is uniform; drawn by these, values have the shares they should have with far less scatter
+    than independent draws.
+    """
+    shuffled = rng.permutation(len(groups))
+    ordered = shuffled[np.argsort(groups[shuffled], kind="stable")]
+    sizes = np.bincount(groups)
+    starts = np.cumsum(sizes) - sizes
+    owners = groups[ordered]
+    numbers = np.empty(len(groups))
+    numbers[ordered] = (np.arange(len(groups)) - starts[owners] + rng.random(len(groups))) / sizes[owners]
+    return numbers
 
 
 def _code_from_parts(

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from microtome.errors import ModelError
 from microtome.generators import ColumnwiseGenerator, Generator
-from microtome.schema import Codebook
+from microtome.schema import Codebook, stratified
 from microtome.synthesis.conditions import Condition
 
 CHUNK_ROWS = 16_384
@@ -55,7 +55,7 @@ class Sampler:
         rng = np.random.default_rng(self.seed)
         codes = {condition.column: condition.code for condition in self.conditions}
         for first in range(0, num_rows, CHUNK_ROWS):
-            levels = self._levels(self._latents(min(CHUNK_ROWS, num_rows - first), random), random)
+            levels = self._levels(self._latents(min(CHUNK_ROWS, num_rows - first), random), rng)
             arrays = [
                 codes.get(index, code).draw(levels[:, index], rng) for index, code in enumerate(self.codebook.codes)
             ]
@@ -74,7 +74,7 @@ class Sampler:
         chosen = torch.multinomial((weights - weights.max()).exp(), count, replacement=True, generator=random)
         return pool[chosen]
 
-    def _levels(self, latent: Float[Tensor, "b z"], random: torch.Generator) -> NDArray[np.int64]:
+    def _levels(self, latent: Float[Tensor, "b z"], rng: np.random.Generator) -> NDArray[np.int64]:
         """A level of every column for each latent."""
         if not isinstance(self.generator, ColumnwiseGenerator):
             with torch.no_grad():
@@ -83,13 +83,19 @@ class Sampler:
         for condition in self.conditions:
             block = self.codebook.blocks[condition.column]
             probabilities[:, block.start : block.stop] *= torch.from_numpy(condition.met)
-        drawn = [
-            torch.multinomial(probabilities[:, block.start : block.stop], 1, generator=random)[:, 0]
-            for block in self.codebook.blocks
-        ]
-        return torch.stack(drawn, dim=1).numpy()
+        drawn = [_draw(probabilities[:, block.start : block.stop].numpy(), rng) for block in self.codebook.blocks]
+        return np.stack(drawn, axis=1)
 
     def _probabilities(self, latent: Float[Tensor, "b z"]) -> Float[Tensor, "b d"]:
         assert isinstance(self.generator, ColumnwiseGenerator)
         with torch.no_grad():
             return self.generator.probabilities(latent).double()
+
+
+def _draw(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """A level a row in proportion to its weights, by numbers that spread evenly over the rows."""
+    cumulative = np.cumsum(weights, axis=1)
+    targets = stratified(np.zeros(len(weights), np.int64), rng) * cumulative[:, -1]
+    drawn: NDArray[np.int64] = (cumulative <= targets[:, None]).sum(axis=1)
+    last: NDArray[np.int64] = weights.shape[1] - 1 - np.argmax(weights[:, ::-1] > 0, axis=1)
+    return np.minimum(drawn, last)
