@@ -29,6 +29,7 @@ EXPECTED = [
     "docs/cli.md",
     "docs/python.md",
     "docs/method.md",
+    "docs/kinds.md",
 ]
 
 
