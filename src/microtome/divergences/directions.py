@@ -1,6 +1,6 @@
 """Directions: choosing, applying and, where the release allows it, redrawing them.
 
-A full orthogonal release (PRIVACY.md, section 7) is X plus isotropic noise, so any frame with orthonormal
+A full orthogonal release (``docs/privacy.md``, section 7) is X plus isotropic noise, so any frame with orthonormal
 columns drawn afterwards gives a valid noisy slice with the same noise scale. These are the frames worth
 drawing: uniform on the Stiefel manifold as in the paper, inside one column of the table, or one direction
 in each of two columns. A frame is a d×k matrix θ; rows are sliced as x·θ.

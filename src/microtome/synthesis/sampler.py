@@ -2,7 +2,8 @@
 
 Conditional sampling is exact in the model: given the latent the columns are independent, so a latent is kept in
 proportion to the probability that its columns meet the conditions, the conditioned columns are drawn from what
-the conditions leave of them, and all others as always.
+the conditions leave of them, and all others as always. Latents come from a pool of 65,536 a piece of rows, so for
+conditions that hardly any latent meets, the same latents are used again.
 """
 
 from __future__ import annotations
