@@ -3,11 +3,14 @@
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution
+from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
 
 from microtome.accounting import (
     GaussianEvent,
+    RepeatedEvent,
     SubsampledEvent,
     delta,
     epsilon,
@@ -16,7 +19,7 @@ from microtome.accounting import (
 )
 from microtome.accounting.divergence import Pair, gaussian_pair, slice_pair, subsampled_pair
 from microtome.accounting.inversion import smallest_epsilon
-from microtome.accounting.loss_distribution import LossDistribution
+from microtome.accounting.loss_distribution import LossDistribution, _wrapped
 
 TIGHTNESS = 1e-3
 
@@ -92,3 +95,25 @@ def test_rounding_of_the_transform_does_not_drown_small_deltas() -> None:
     losses = LossDistribution([(gaussian_pair(0.25), 16)])
     at = gaussian_epsilon(1e-15, 1.0)
     assert 1 - 1e-6 <= losses.delta(at) / gaussian_delta(at, 1.0) <= 1.05
+
+
+@pytest.mark.parametrize(("mu", "rate", "steps"), [(0.56, 0.0175, 5000), (0.9, 0.05, 500)])
+def test_thousands_of_subsampled_steps_are_dp_accountings(slices, mu: float, rate: float, steps: int) -> None:
+    """The sum is far narrower than the number of steps times one loss: a grid over all of that would be too coarse."""
+    accountant = PLDAccountant()
+    accountant.compose(PoissonSampledDpEvent(rate, GaussianDpEvent(1 / mu)), steps)
+    event = SubsampledEvent(rate=rate, event=slices("orthogonal", 10, 10, 1 / mu), symmetric=False)
+    ours = epsilon([RepeatedEvent(count=steps, event=event)], 1e-5)
+    assert ours == pytest.approx(accountant.get_epsilon(1e-5), rel=1e-4)
+
+
+def test_thousands_of_gaussians_are_one() -> None:
+    """From above, by less than a thousandth, where the answer is known exactly."""
+    exact = gaussian_epsilon(1e-6, math.sqrt(5000) * 0.02)
+    assert_tight_from_above(discretised_epsilon([(gaussian_pair(0.02), 5000)], 1e-6), exact)
+
+
+def test_a_range_too_narrow_for_a_part_wraps_it() -> None:
+    masses = np.arange(1.0, 8.0)
+    assert _wrapped(masses, 3).tolist() == [1 + 4 + 7, 2 + 5, 3 + 6]
+    assert _wrapped(masses, 7) is masses

@@ -6,12 +6,15 @@ import math
 import pytest
 
 from microtome.accounting import (
+    Accountant,
     Event,
     FailureEvent,
     GaussianEvent,
     Neighbours,
+    RepeatedEvent,
     SliceEvent,
     SubsampledEvent,
+    epsilon,
     event_from_dict,
 )
 from microtome.errors import ParameterError
@@ -25,6 +28,7 @@ def examples(slices) -> list[Event]:
         inner,
         SubsampledEvent(rate=0.25, event=inner, symmetric=True),
         FailureEvent(probability=1e-9, reason="overflow of the padding"),
+        RepeatedEvent(count=3, event=SubsampledEvent(rate=0.25, event=inner, symmetric=False)),
     ]
 
 
@@ -75,3 +79,19 @@ def test_neighbours() -> None:
     assert [relation.row_distance(nonnegative=True) for relation in Neighbours] == [1.0, 1.0, math.sqrt(2)]
     assert [relation.protects_count for relation in Neighbours] == [False, True, False]
     assert len({relation.describes for relation in Neighbours}) == 3
+
+
+def test_only_what_can_be_repeated_is_repeated() -> None:
+    with pytest.raises(ParameterError, match="count"):
+        RepeatedEvent(count=0, event=GaussianEvent(mu=1.0))
+    for inner in (FailureEvent(probability=0.1, reason=""), RepeatedEvent(count=2, event=GaussianEvent(mu=1.0))):
+        with pytest.raises(ParameterError, match="can be repeated"):
+            event_from_dict({"kind": "repeated", "count": 2, "event": inner.to_dict()})
+
+
+@pytest.mark.parametrize("accountant", [Accountant.EXACT, Accountant.RENYI])
+def test_repeating_is_doing_it_again(examples: list[Event], accountant: Accountant) -> None:
+    for event in examples[:3]:
+        assert not isinstance(event, FailureEvent | RepeatedEvent)
+        one_by_one, at_once = [event] * 5, [RepeatedEvent(count=4, event=event), event]
+        assert epsilon(at_once, 1e-6, accountant) == epsilon(one_by_one, 1e-6, accountant) > epsilon([event], 1e-6)

@@ -5,12 +5,13 @@ know, so a record of an unknown kind is an error and never free of charge.
 """
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from microtome.accounting.directions import DirectionKind, Directions
-from microtome.accounting.ranges import require_nonnegative, require_positive
+from microtome.accounting.ranges import require_count, require_nonnegative, require_positive
 from microtome.errors import ParameterError
 
 Record = dict[str, object]
@@ -126,7 +127,40 @@ class FailureEvent:
         return {"kind": self.kind, "probability": self.probability, "reason": self.reason}
 
 
-Event = GaussianEvent | SliceEvent | SubsampledEvent | FailureEvent
+@dataclass(frozen=True, kw_only=True)
+class RepeatedEvent:
+    """The same done ``count`` times, one after the other, each time with fresh randomness.
+
+    Attributes:
+        count: how often.
+        event: what is done each time; it may depend on the outcomes before, its parameters may not.
+    """
+
+    kind: ClassVar[str] = "repeated"
+    count: int
+    event: GaussianEvent | SliceEvent | SubsampledEvent
+
+    def __post_init__(self) -> None:
+        require_count("count", self.count)
+
+    def to_dict(self) -> Record:
+        """The event as a JSON object."""
+        return {"kind": self.kind, "count": self.count, "event": self.event.to_dict()}
+
+
+Event = GaussianEvent | SliceEvent | SubsampledEvent | FailureEvent | RepeatedEvent
+SingleEvent = GaussianEvent | SliceEvent | SubsampledEvent | FailureEvent
+
+
+def counted(events: Iterable[Event]) -> list[tuple[SingleEvent, int]]:
+    """Different events, and how often each happens."""
+    counts: Counter[SingleEvent] = Counter()
+    for event in events:
+        if isinstance(event, RepeatedEvent):
+            counts[event.event] += event.count
+        else:
+            counts[event] += 1
+    return list(counts.items())
 
 
 def event_from_dict(record: Mapping[str, object]) -> Event:
@@ -141,6 +175,8 @@ def event_from_dict(record: Mapping[str, object]) -> Event:
         event = _subsampled_event(fields)
     elif kind == FailureEvent.kind:
         event = FailureEvent(probability=_number(fields, "probability"), reason=_text(fields, "reason"))
+    elif kind == RepeatedEvent.kind:
+        event = _repeated_event(fields)
     else:
         raise ParameterError(f"unknown kind of privacy event {kind!r}; a newer Microtome may know it")
     if fields:
@@ -168,6 +204,14 @@ def _subsampled_event(fields: Record) -> SubsampledEvent:
     if not isinstance(event, SliceEvent) or not isinstance(symmetric, bool):
         raise ParameterError(f"a subsampled event needs slices and a flag, got {inner!r} and {symmetric!r}")
     return SubsampledEvent(rate=_number(fields, "rate"), event=event, symmetric=symmetric)
+
+
+def _repeated_event(fields: Record) -> RepeatedEvent:
+    inner = fields.pop("event", None)
+    event = event_from_dict(inner) if isinstance(inner, dict) else None
+    if not isinstance(event, GaussianEvent | SliceEvent | SubsampledEvent):
+        raise ParameterError(f"a repeated event needs one that can be repeated, got {inner!r}")
+    return RepeatedEvent(count=_whole(fields, "count"), event=event)
 
 
 def _number(fields: Record, name: str) -> float:

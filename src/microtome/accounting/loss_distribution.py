@@ -12,6 +12,12 @@ on the grid and h at the last point as mass at infinity. Losses of a composition
 
 A plain fast Fourier transform loses all masses below 1e-16 to rounding. The masses are therefore tilted by
 e^(θl) before the transform, with θ such that the tilted loss has its mean at ε, and tilted back after it.
+
+The sum of T losses is spread over a range of order √T, far narrower than T times the range of one. With
+K(t) = Σ ln E[e^(tl)] the tilted loss leaves [a, b] upwards with probability at most e^(K(θ+t) − K(θ) − tb) for any
+t > 0 (Chernoff), and alike downwards; the transform is taken on the range where both are below 1e-15 only. It is
+circular: what leaves the range comes in again at its other end, where it can only add to δ, and what left upwards is
+added to δ by its bound.
 """
 
 import math
@@ -20,16 +26,20 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import fft, special
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 
 from microtome.accounting.divergence import Pair
 from microtome.accounting.gaussian import FloatArray
 
 _TAIL = 1e-18
+_TILTED_TAIL = 1e-15
+_PILOT_POINTS = 4096
 _POINTS_PER_PART = 8192
-_MOST_POINTS = 1 << 17
+_FEWEST_POINTS = 1 << 15
+_POINTS_PER_ROOT = 2300
 _SUPPORT_GRID = 2.0 ** np.arange(-14, 30, 0.125)
 _LARGEST_TILT = 1e6
+_LOG_TILTS = (math.log(1e-4), math.log(1e5))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,37 +61,39 @@ class LossDistribution:
     def __init__(self, parts: Sequence[tuple[Pair, int]]) -> None:
         """Compose each pair as many times as the number beside it says."""
         supports = [_support(pair) for pair, _ in parts]
-        total = sum(count * (high - low) for (low, high), (_, count) in zip(supports, parts, strict=True))
-        points = min(_POINTS_PER_PART * sum(count for _, count in parts), _MOST_POINTS)
-        self._step = total / points
+        self._step = _spread(parts, supports) / _num_points(sum(count for _, count in parts))
         self._parts = [
             _discretise(pair, support, self._step, count)
             for support, (pair, count) in zip(supports, parts, strict=True)
         ]
-        self._first = sum(part.count * part.first for part in self._parts)
-        self._length = 1 + sum(part.count * (part.log_masses.size - 1) for part in self._parts)
         survived = sum(part.count * math.log1p(-min(part.infinity, 1 - 1e-16)) for part in self._parts)
         self._infinity = -math.expm1(survived)
 
     def delta(self, epsilon: float) -> float:
         """Upper bound of δ(ε), rounded by less than 1e-3 in ε."""
-        losses = self._step * np.arange(self._first, self._first + self._length)
-        if epsilon >= losses[-1]:
+        masses = [(part.log_masses, part.losses(self._step), part.count) for part in self._parts]
+        _, last = _ends(masses)
+        if epsilon >= last:
             return self._infinity
         tilt = self._tilt(epsilon)
+        low, high = _likely_range(masses, tilt, _TILTED_TAIL)
+        begin, end = math.floor(low / self._step), math.ceil(high / self._step)
+        size = fft.next_fast_len(end - begin + 1, real=True)
         spectrum = np.ones(1, dtype=np.complex128)
-        size = fft.next_fast_len(self._length, real=True)
         log_scale = 0.0
-        for part in self._parts:
-            exponents = part.log_masses + tilt * part.losses(self._step)
+        for log_masses, losses, count in masses:
+            exponents = log_masses + tilt * losses
             log_sum = float(special.logsumexp(exponents))
-            spectrum = spectrum * fft.rfft(np.exp(exponents - log_sum), size) ** part.count
-            log_scale += part.count * log_sum
-        tilted = np.maximum(fft.irfft(spectrum, size)[: self._length], 0.0)
-        above = losses > epsilon
-        kept = -np.expm1(epsilon - losses[above]) * tilted[above]
-        finite = float(kept @ np.exp(np.minimum(log_scale - tilt * losses[above], 700.0)))
-        return min(1.0, self._infinity + finite)
+            spectrum = spectrum * fft.rfft(_wrapped(np.exp(exponents - log_sum), size), size) ** count
+            log_scale += count * log_sum
+        offset = begin - sum(part.count * part.first for part in self._parts)
+        tilted = np.maximum(np.roll(fft.irfft(spectrum, size), -offset), 0.0)
+        sums = self._step * np.arange(begin, begin + size)
+        above = sums > epsilon
+        kept = -np.expm1(epsilon - sums[above]) * tilted[above]
+        finite = float(kept @ np.exp(np.minimum(log_scale - tilt * sums[above], 700.0)))
+        beyond = 0.0 if sums[-1] >= last else _TILTED_TAIL * math.exp(min(log_scale - tilt * sums[-1], 0.0))
+        return min(1.0, self._infinity + finite + beyond)
 
     def _tilt(self, epsilon: float) -> float:
         """The θ ≥ 0 at which the tilted loss has mean ``epsilon``, or 0 if its mean is beyond already."""
@@ -103,6 +115,61 @@ def _tilted_mean(part: _Losses, tilt: float, step: float) -> float:
     losses = part.losses(step)
     masses = special.softmax(part.log_masses + tilt * losses)
     return float(masses @ losses)
+
+
+def _num_points(num_losses: int) -> int:
+    """Points for the range of the sum: as many as keep the step at a hundredth of the spread of one loss."""
+    return min(_POINTS_PER_PART * num_losses, max(_FEWEST_POINTS, int(_POINTS_PER_ROOT * math.sqrt(num_losses))))
+
+
+Masses = tuple[FloatArray, FloatArray, int]
+"""Logarithms of masses, the losses they are at, and how often the loss is taken."""
+
+
+def _spread(parts: Sequence[tuple[Pair, int]], supports: Sequence[tuple[float, float]]) -> float:
+    """Width of the range that the sum leaves with a probability of at most the tail, by a coarse look at it."""
+    pilots: list[Masses] = []
+    for (low, high), (pair, count) in zip(supports, parts, strict=True):
+        step = (high - low) / _PILOT_POINTS
+        pilot = _discretise(pair, (low, high), step, count)
+        pilots.append((pilot.log_masses, pilot.losses(step), count))
+    low, high = _likely_range(pilots, 0.0, _TAIL)
+    return high - low
+
+
+def _ends(masses: Sequence[Masses]) -> tuple[float, float]:
+    """Smallest and largest value of the sum."""
+    low = sum(count * float(losses[0]) for _, losses, count in masses)
+    return low, sum(count * float(losses[-1]) for _, losses, count in masses)
+
+
+def _likely_range(masses: Sequence[Masses], tilt: float, tail: float) -> tuple[float, float]:
+    """What the tilted sum leaves upwards, and downwards, with a probability of at most ``tail`` each."""
+
+    def cumulant(t: float) -> float:
+        return sum(count * float(special.logsumexp(logs + t * losses)) for logs, losses, count in masses)
+
+    base, room = cumulant(tilt), -math.log(tail)
+
+    def reach(log_t: float, sign: float) -> float:
+        t = math.exp(log_t)
+        return (cumulant(tilt + sign * t) - base + room) / t
+
+    least, most = _ends(masses)
+    up, down = (
+        float(minimize_scalar(reach, args=(sign,), bounds=_LOG_TILTS, method="bounded", options={"xatol": 0.05}).fun)
+        for sign in (1.0, -1.0)
+    )
+    return max(least, -down), min(most, up)
+
+
+def _wrapped(masses: FloatArray, size: int) -> FloatArray:
+    """Masses on a circle of ``size`` points."""
+    if masses.size <= size:
+        return masses
+    padded = np.pad(masses, (0, -masses.size % size))
+    total: FloatArray = padded.reshape(-1, size).sum(axis=0)
+    return total
 
 
 def _support(pair: Pair) -> tuple[float, float]:

@@ -13,7 +13,6 @@ Probabilities of failure add to δ.
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,7 +26,7 @@ from microtome.accounting.divergence import (
     slice_pair,
     subsampled_pair,
 )
-from microtome.accounting.events import Event, FailureEvent, GaussianEvent, SliceEvent, SubsampledEvent
+from microtome.accounting.events import Event, FailureEvent, GaussianEvent, SliceEvent, SubsampledEvent, counted
 from microtome.accounting.gaussian import FloatArray, gaussian_delta
 from microtome.accounting.inversion import Profile
 from microtome.accounting.loss_distribution import LossDistribution
@@ -46,35 +45,35 @@ class Composition:
 
     Attributes:
         mu: μ₀ of all Gaussian mechanisms together.
-        slices: slices with a random energy W.
-        subsampled: slices of Poisson samples.
+        slices: slices with a random energy W, and how often each was made.
+        subsampled: slices of Poisson samples, and how often each was made.
         failure: the probabilities of failure, added up.
     """
 
     mu: float
-    slices: tuple[SliceEvent, ...]
-    subsampled: tuple[SubsampledEvent, ...]
+    slices: tuple[tuple[SliceEvent, int], ...]
+    subsampled: tuple[tuple[SubsampledEvent, int], ...]
     failure: float
 
 
 def compose(events: Sequence[Event]) -> Composition:
     """Sort events by how they compose; what is no known event is refused."""
     squares: list[float] = []
-    slices: list[SliceEvent] = []
-    subsampled: list[SubsampledEvent] = []
+    slices: list[tuple[SliceEvent, int]] = []
+    subsampled: list[tuple[SubsampledEvent, int]] = []
     failures: list[float] = []
-    for given in events:
+    for given, count in counted(events):
         event = given.event if isinstance(given, SubsampledEvent) and given.rate == 1 else given
         if isinstance(event, GaussianEvent):
-            squares.append(event.mu**2)
+            squares.append(count * event.mu**2)
         elif isinstance(event, SliceEvent):
             mu = event.constant_mu
-            slices.extend([event] if mu is None else [])
-            squares.extend([] if mu is None else [mu**2])
+            slices.extend([(event, count)] if mu is None else [])
+            squares.extend([] if mu is None else [count * mu**2])
         elif isinstance(event, SubsampledEvent):
-            subsampled.append(event)
+            subsampled.append((event, count))
         elif isinstance(event, FailureEvent):
-            failures.append(event.probability)
+            failures.append(count * event.probability)
         else:
             raise ParameterError(f"no accountant knows the event {event!r}")
     return Composition(
@@ -95,12 +94,16 @@ def exact_profile(events: Sequence[Event]) -> Profile:
 def _profile(parts: Composition) -> Profile:
     if not parts.slices and not parts.subsampled:
         return lambda epsilon: gaussian_delta(epsilon, parts.mu)
-    if not parts.subsampled and len(parts.slices) == 1:
-        stick = slice_hockey_stick(parts.slices[0], parts.mu)
+    if not parts.subsampled and _total(parts.slices) == 1:
+        stick = slice_hockey_stick(parts.slices[0][0], parts.mu)
         return lambda epsilon: float(stick(np.array([epsilon]))[0])
-    if not parts.slices and len(parts.subsampled) == 1:
-        return _subsampled_profile(subsampled_pair(parts.subsampled[0]), parts.mu)
+    if not parts.slices and _total(parts.subsampled) == 1:
+        return _subsampled_profile(subsampled_pair(parts.subsampled[0][0]), parts.mu)
     return _convolved_profile(parts)
+
+
+def _total(parts: Sequence[tuple[object, int]]) -> int:
+    return sum(count for _, count in parts)
 
 
 def _subsampled_profile(pair: Pair, mu: float) -> Profile:
@@ -128,8 +131,8 @@ def _deviate_edges(kink: float) -> FloatArray:
 
 
 def _convolved_profile(parts: Composition) -> Profile:
-    pairs = [(slice_pair(event), count) for event, count in Counter(parts.slices).items()]
-    pairs += [(subsampled_pair(event), count) for event, count in Counter(parts.subsampled).items()]
+    pairs = [(slice_pair(event), count) for event, count in parts.slices]
+    pairs += [(subsampled_pair(event), count) for event, count in parts.subsampled]
     if parts.mu > 0:
         pairs.append((gaussian_pair(parts.mu), 1))
     orders = [LossDistribution(pairs)]

@@ -26,10 +26,11 @@ from scipy import special
 from scipy.optimize import minimize_scalar
 
 from microtome.accounting.directions import DirectionKind
-from microtome.accounting.events import Event, FailureEvent, GaussianEvent, SliceEvent, SubsampledEvent
+from microtome.accounting.events import Event, FailureEvent, GaussianEvent, SliceEvent, SubsampledEvent, counted
 from microtome.accounting.gaussian import FloatArray
 from microtome.errors import ParameterError
 
+PlainEvent = GaussianEvent | SliceEvent
 Curve = Callable[[SliceEvent, FloatArray], FloatArray]
 Conversion = Callable[[FloatArray, FloatArray, float], FloatArray]
 
@@ -111,21 +112,21 @@ def paper_conversion(rdp: FloatArray, alpha: FloatArray, delta: float) -> FloatA
 
 
 def _epsilon(events: Sequence[Event], delta: float, curve: Curve, convert: Conversion) -> float:
-    plain: list[GaussianEvent | SliceEvent] = []
-    sampled: list[SubsampledEvent] = []
-    for event in events:
+    plain: list[tuple[PlainEvent, int]] = []
+    sampled: list[tuple[SubsampledEvent, int]] = []
+    for event, count in counted(events):
         if isinstance(event, FailureEvent):
-            delta -= event.probability
+            delta -= count * event.probability
         elif isinstance(event, SubsampledEvent):
-            sampled.append(event)
+            sampled.append((event, count))
         elif isinstance(event, GaussianEvent | SliceEvent):
-            plain.append(event)
+            plain.append((event, count))
         else:
             raise ParameterError(f"no accountant knows the event {event!r}")
     if delta <= 0:
         return math.inf
-    share = delta / max(1, len(sampled) + bool(plain))
-    total = sum(_amplified(event, share, curve, convert) for event in sampled)
+    share = delta / max(1, sum(count for _, count in sampled) + bool(plain))
+    total = sum(count * _amplified(event, share, curve, convert) for event, count in sampled)
     return total + (_minimised(plain, share, curve, convert) if plain else 0.0)
 
 
@@ -133,18 +134,18 @@ def _amplified(event: SubsampledEvent, delta: float, curve: Curve, convert: Conv
     """Lemma 4; a sample that holds the record with probability below δ needs nothing more."""
     if delta >= event.rate:
         return 0.0
-    epsilon = _minimised([event.event], delta / event.rate, curve, convert)
+    epsilon = _minimised([(event.event, 1)], delta / event.rate, curve, convert)
     if epsilon > 1.0:
         return epsilon + math.log(event.rate - (event.rate - 1) * math.exp(-epsilon))
     return math.log1p(event.rate * math.expm1(epsilon))
 
 
-def _minimised(events: Sequence[GaussianEvent | SliceEvent], delta: float, curve: Curve, convert: Conversion) -> float:
+def _minimised(events: Sequence[tuple[PlainEvent, int]], delta: float, curve: Curve, convert: Conversion) -> float:
     def bound(log_order: FloatArray) -> FloatArray:
         alpha = 1 + np.exp(log_order)
         rdp = np.zeros_like(alpha)
-        for event in events:
-            rdp = rdp + (alpha * event.mu**2 / 2 if isinstance(event, GaussianEvent) else curve(event, alpha))
+        for event, count in events:
+            rdp = rdp + count * (alpha * event.mu**2 / 2 if isinstance(event, GaussianEvent) else curve(event, alpha))
         return convert(rdp, alpha, delta)
 
     orders = _log_orders(events)
@@ -159,10 +160,10 @@ def _minimised(events: Sequence[GaussianEvent | SliceEvent], delta: float, curve
     return max(0.0, min(float(values[best]), float(refined.fun)))
 
 
-def _log_orders(events: Sequence[GaussianEvent | SliceEvent]) -> FloatArray:
+def _log_orders(events: Sequence[tuple[PlainEvent, int]]) -> FloatArray:
     """A grid of ln(α−1) that is dense near the largest α at which every divergence exists."""
     largest = math.inf
-    for event in events:
+    for event, _ in events:
         if isinstance(event, SliceEvent) and event.directions.kind is DirectionKind.GAUSSIAN:
             product = event.directions.dim / event.ratio**2
             largest = min(largest, product / (0.5 + math.sqrt(0.25 + product)))
