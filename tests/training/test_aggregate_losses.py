@@ -26,10 +26,11 @@ from microtome.divergences import ReleasedMoments
 from microtome.errors import ParameterError
 from microtome.generators import PivotGenerator, TabularGenerator
 from microtome.release import AggregatesRelease, Release, ReleaseKind
+from microtome.release.moments import level_margins
 from microtome.synthesis import Synthesizer
 from microtome.training import Checkpoint, LossMix, Trainer, aggregate_losses, build_generator
 from microtome.training.aggregate_losses import AggregateLoss, class_margins, class_shares
-from microtome.training.statistics import level_margins, row_layout
+from microtome.training.statistics import row_layout
 from support import FixedRandomness, levels_of, publish
 
 Make = Callable[..., AggregatesRelease]

@@ -8,9 +8,9 @@ import pytest
 
 from fit_support import across, planted, planted_release, planted_schema, true_tables
 from microtome.release import Release
+from microtome.release.moments import level_margins, slice_sums
 from microtome.schema import Column, Kind, Schema
 from microtome.training.dependence import _groups, _stack, estimate_dependence, residual
-from microtome.training.statistics import level_margins, slice_sums
 
 EPSILON = 4.0
 """At which the raw tables of a few thousand records are mostly noise."""

@@ -10,7 +10,8 @@ from fit_support import QuietProfile, StretchedNoise, across, planted, planted_r
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.errors import ReleaseError
 from microtome.release import Release
-from microtome.training.statistics import has_moments, level_margins, released_moments, slice_sums
+from microtome.release.moments import has_moments, level_margins, slice_sums
+from microtome.training.statistics import released_moments
 from support import SilentRandomness
 
 NUM_ROWS, SEEDS = 1500, range(6)

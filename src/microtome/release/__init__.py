@@ -6,6 +6,7 @@ from microtome.release.container import ContainerWriter, check_output, check_spa
 from microtome.release.description import contents_in_words, promise_in_words, summary
 from microtome.release.manifest import AggregateMechanism, Contents, Manifest, Mechanism, Promise, ReleaseKind
 from microtome.release.records import RecordsRelease
+from microtome.release.tables import TwoWayTables, consistent, two_way_tables
 
 __all__ = [
     "AggregateMechanism",
@@ -18,11 +19,14 @@ __all__ = [
     "RecordsRelease",
     "Release",
     "ReleaseKind",
+    "TwoWayTables",
     "check_output",
     "check_space",
+    "consistent",
     "contents_in_words",
     "digest",
     "keep_temporary",
     "promise_in_words",
     "summary",
+    "two_way_tables",
 ]

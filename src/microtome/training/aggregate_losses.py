@@ -23,9 +23,9 @@ from microtome.divergences import Denoising, MomentMatching, MomentSettings, Rel
 from microtome.errors import ParameterError
 from microtome.generators import Generator, PivotGenerator
 from microtome.release import AggregatesRelease
+from microtome.release.moments import level_margins, margin_noise
 from microtome.schema import project_to_simplex
 from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, LossMix, on_encoded
-from microtome.training.statistics import level_margins, margin_noise
 
 Floats = NDArray[np.float64]
 

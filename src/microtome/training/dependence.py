@@ -27,7 +27,7 @@ from scipy.optimize import nnls
 
 from microtome.divergences import Denoising, denoise, shrink
 from microtome.release import RecordsRelease
-from microtome.training.statistics import SliceSums, encoded_moments, level_margins, slice_sums
+from microtome.release.moments import SliceSums, encoded_moments, level_margins, slice_sums
 
 Floats = NDArray[np.float64]
 Blocks = list[tuple[int, int]]

@@ -32,9 +32,10 @@ from microtome.divergences import (
 from microtome.errors import ParameterError
 from microtome.generators import ColumnwiseGenerator, Generator
 from microtome.release import RecordsRelease, Release
+from microtome.release.moments import has_moments, slice_sums
 from microtome.training.dependence import estimate_dependence
 from microtome.training.slices import SliceChoice, SlicedRows, fresh_slices, released_slices
-from microtome.training.statistics import has_moments, released_moments, row_layout, slice_sums
+from microtome.training.statistics import released_moments, row_layout
 
 _MOST_ROWS = {"mmd": 256}
 """Rows of a batch that a loss looks at whose cost grows with their square."""

@@ -26,11 +26,12 @@ from microtome.errors import ModelError
 from microtome.generators import Generator, PivotGenerator, TabularGenerator
 from microtome.progress import Progress, silent
 from microtome.release import AggregatesRelease, RecordsRelease, Release
+from microtome.release.moments import level_margins
 from microtome.training.aggregate_losses import AggregateLoss, class_margins, class_shares
 from microtome.training.checkpoint import Checkpoint, optimiser_tensors, restore_optimiser
 from microtome.training.losses import HeldOutJudge, TrainingLoss
 from microtome.training.settings import FitSettings
-from microtome.training.statistics import level_margins, row_layout
+from microtome.training.statistics import row_layout
 
 _SCORE_ROWS = 4096
 _MARGIN_ROWS = 16_384
