@@ -1,12 +1,13 @@
 """Composition of anything with anything: discretised privacy loss distributions that err upwards.
 
 A pair P, Q with the convex curve h(γ) = H_γ(P‖Q) is replaced by the discrete pair whose curve joins the points
-(e^ε_i, h(e^ε_i)) of an even grid ε_i = i·s by chords: "connect the dots" (Doroshenko, Ghazi, Kamath, Kumar,
-Manurangsi 2022). The chords lie above h, so the discrete pair dominates. Its privacy loss has the masses
+(e^ε_i, h(e^ε_i)) of some ε_i by chords: "connect the dots" (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). The
+chords lie above h, so the discrete pair dominates. Its privacy loss has the masses
 
-    p_i = (h_{i+1} − h_i)/(e^s − 1) − (h_i − h_{i−1})/(1 − e^−s)
+    p_i = (h_{i+1} − h_i)/(e^(ε_{i+1}−ε_i) − 1) − (h_i − h_{i−1})/(1 − e^(ε_{i−1}−ε_i))
 
-on the grid and h at the last point as mass at infinity. Losses of a composition add, so masses convolve:
+at the dots and h at the last dot as mass at infinity. The dots are points of an even grid: all of them near 0, and
+fewer and fewer beyond, in proportion to the loss. Losses of a composition add, so masses convolve:
 
     δ(ε) = p_∞ + Σ_{l > ε} p(l) (1 − e^(ε−l)).
 
@@ -25,15 +26,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import fft, special
 from scipy.optimize import brentq, minimize_scalar
 
 from microtome.accounting.divergence import Pair
 from microtome.accounting.gaussian import FloatArray
 
+IntArray = NDArray[np.int64]
+
 _TAIL = 1e-18
 _TILTED_TAIL = 1e-15
-_PILOT_POINTS = 4096
+_PILOT_POINTS = 512
+_EVERY_DOT = 256
 _POINTS_PER_PART = 8192
 _FEWEST_POINTS = 1 << 15
 _POINTS_PER_ROOT = 2300
@@ -44,15 +49,22 @@ _LOG_TILTS = (math.log(1e-4), math.log(1e5))
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Losses:
-    """Masses on the grid points ``first``, ``first + 1``, …, and at infinity, taken ``count`` times."""
+    """Masses at some points of the grid, numbered from 0 in the middle, and at infinity, taken ``count`` times."""
 
-    first: int
+    points: IntArray
     log_masses: FloatArray
     infinity: float
     count: int
 
     def losses(self, step: float) -> FloatArray:
-        return step * np.arange(self.first, self.first + self.log_masses.size, dtype=np.float64)
+        """The losses at the points."""
+        return step * self.points.astype(np.float64)
+
+    def dense(self, log_masses: FloatArray) -> FloatArray:
+        """Masses on all points of the grid between the first and the last."""
+        masses = np.zeros(int(self.points[-1] - self.points[0]) + 1)
+        masses[self.points - self.points[0]] = np.exp(log_masses)
+        return masses
 
 
 class LossDistribution:
@@ -81,12 +93,12 @@ class LossDistribution:
         size = fft.next_fast_len(end - begin + 1, real=True)
         spectrum = np.ones(1, dtype=np.complex128)
         log_scale = 0.0
-        for log_masses, losses, count in masses:
-            exponents = log_masses + tilt * losses
+        for part in self._parts:
+            exponents = part.log_masses + tilt * part.losses(self._step)
             log_sum = float(special.logsumexp(exponents))
-            spectrum = spectrum * fft.rfft(_wrapped(np.exp(exponents - log_sum), size), size) ** count
-            log_scale += count * log_sum
-        offset = begin - sum(part.count * part.first for part in self._parts)
+            spectrum = spectrum * fft.rfft(_wrapped(part.dense(exponents - log_sum), size), size) ** part.count
+            log_scale += part.count * log_sum
+        offset = begin - sum(part.count * int(part.points[0]) for part in self._parts)
         tilted = np.maximum(np.roll(fft.irfft(spectrum, size), -offset), 0.0)
         sums = self._step * np.arange(begin, begin + size)
         above = sums > epsilon
@@ -183,17 +195,29 @@ def _reach(divergences: FloatArray) -> float:
 
 
 def _discretise(pair: Pair, support: tuple[float, float], step: float, count: int) -> _Losses:
-    first = min(math.floor(support[0] / step), -1)
-    last = max(math.ceil(support[1] / step), 1)
-    epsilon = step * np.arange(first, last + 1, dtype=np.float64)
-    zero, rise, fall = -first, math.expm1(step), -math.expm1(-step)
+    points = _dots(min(math.floor(support[0] / step), -1), max(math.ceil(support[1] / step), 1))
+    zero = int(np.searchsorted(points, 0))
+    epsilon = step * points.astype(np.float64)
+    rise, fall = np.expm1(np.diff(epsilon)), -np.expm1(-np.diff(epsilon))
     # A part of h that is linear in e^ε has no mass, so left of 0 the small h − (1 − e^ε) stands for h.
     left = pair.excess(epsilon)
     right = left - np.expm1(np.minimum(epsilon, 0.0))
     masses = np.empty_like(left)
-    masses[0] = (left[1] - left[0]) / rise - left[0]
-    masses[1:zero] = np.diff(left[1 : zero + 1]) / rise - np.diff(left[:zero]) / fall
-    masses[zero:-1] = np.diff(right[zero:]) / rise - np.diff(right[zero - 1 : -1]) / fall
-    masses[-1] = -(right[-1] - right[-2]) / fall
+    masses[0] = (left[1] - left[0]) / rise[0] - left[0]
+    masses[1:zero] = np.diff(left[1 : zero + 1]) / rise[1:zero] - np.diff(left[:zero]) / fall[: zero - 1]
+    masses[zero:-1] = np.diff(right[zero:]) / rise[zero:] - np.diff(right[zero - 1 : -1]) / fall[zero - 1 : -1]
+    masses[-1] = -(right[-1] - right[-2]) / fall[-1]
     log_masses = np.log(np.maximum(masses, 1e-300))
-    return _Losses(first=first, log_masses=log_masses, infinity=float(right[-1]), count=count)
+    return _Losses(points=points, log_masses=log_masses, infinity=float(right[-1]), count=count)
+
+
+def _dots(first: int, last: int) -> IntArray:
+    """Points from ``first`` < 0 to ``last`` > 0: all near 0, then one in so many as are in proportion to the loss."""
+
+    def outwards(end: int) -> IntArray:
+        near = np.arange(min(end, _EVERY_DOT) + 1)
+        far = np.geomspace(_EVERY_DOT, max(end, _EVERY_DOT), 1 + math.ceil(_EVERY_DOT * math.log(max(end, 1))))
+        return np.unique(np.append(near, np.rint(far[far < end]).astype(np.int64)).clip(0, end))
+
+    right, left = np.append(outwards(last), last), np.append(outwards(-first), -first)
+    return np.unique(np.concatenate([-left, right]))
