@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from microtome.accounting import Ledger
+    from microtome.evaluation import report
     from microtome.private import draft_schema, release
     from microtome.release import Release
     from microtome.schema import Column, Schema
@@ -34,9 +35,10 @@ _HOMES = {
     "Synthesizer": "microtome.synthesis",
     "draft_schema": "microtome.private",
     "release": "microtome.private",
+    "report": "microtome.evaluation",
 }
 
-__all__ = ["Column", "FitSettings", "Ledger", "Release", "Schema", "Synthesizer", "draft_schema", "release"]
+__all__ = ["Column", "FitSettings", "Ledger", "Release", "Schema", "Synthesizer", "draft_schema", "release", "report"]
 
 
 def __getattr__(name: str) -> Any:

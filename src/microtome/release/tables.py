@@ -106,7 +106,8 @@ def shrunk_table(table: Floats, noise: Floats, rows: Floats, columns: Floats) ->
     freedom = (len(rows) - 1) * (len(columns) - 1)
     expected = float((noise**2).mean()) * freedom
     kept = 1.0 - (1.0 + 2.0 * np.sqrt(2.0 / freedom)) * expected / max(float((residual**2).sum()), 1e-300)
-    return product + max(kept, 0.0) * residual
+    shrunk: Floats = product + max(kept, 0.0) * residual
+    return shrunk
 
 
 def centred(residual: Floats) -> Floats:

@@ -1,0 +1,69 @@
+"""``microtome report``: how good a synthetic table is, on a page to look at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from microtome.cli.screen import console, errors, watch
+from microtome.errors import ParameterError
+
+
+def report(
+    tables: Annotated[
+        list[Path],
+        typer.Argument(metavar="[REAL] SYNTHETIC", help="CSV or Parquet files; REAL is left out with --release."),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write.")],
+    release: Annotated[
+        Path | None,
+        typer.Option(help="Release: its promise is shown; without REAL everything on the page comes from it."),
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="What is known of the columns.", show_default="the release's, or drafted")
+    ] = None,
+    holdout: Annotated[
+        Path | None, typer.Option(help="Real rows that were not used: test rows of models, controls of attacks.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Column to predict.", show_default="the schema's target")] = None,
+    sample: Annotated[int, typer.Option(help="Rows a table that models, detector and attacks use at most.")] = 50_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of samples, splits and learners.")] = 0,
+    force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+) -> None:
+    """Compare a synthetic table with the real one, on one self-contained HTML page.
+
+    With REAL the page is computed from private rows and says so: it is not itself private. With --release instead of
+    REAL everything on it comes from the release, with error bands from its known noise, and it may be published.
+    """
+    from microtome.evaluation import report as compare
+    from microtome.release import check_output
+
+    if len(tables) > 2:
+        raise ParameterError(f"{len(tables)} tables given; a report compares REAL with SYNTHETIC")
+    if len(tables) == 1 and release is None:
+        raise ParameterError("give REAL and SYNTHETIC, or SYNTHETIC and --release")
+    check_output(output, force=force)
+    with watch("parts") as progress:
+        made = compare(
+            tables[0] if len(tables) == 2 else None,
+            tables[-1],
+            release=release,
+            schema=schema,
+            holdout=holdout,
+            target=target,
+            sample=sample,
+            random_state=seed,
+            progress=progress,
+        )
+        made.save(output, force=force)
+    for note in made.figures.notes:
+        errors.print(escape(note), soft_wrap=True)
+    if as_json:
+        typer.echo(json.dumps(made.figures.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+        return
+    console.print(f"[bold]{escape(str(output))}[/]: {escape(made.figures.stamp)}", soft_wrap=True)

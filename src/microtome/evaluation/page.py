@@ -1,0 +1,292 @@
+"""The page: figures laid out as one HTML file that needs no network and runs no script.
+
+What is drawn is decided here and in the template; what is said in figures comes from ``Figures`` alone. Everything
+that came from a table (names, labels) is escaped, and the page's own policy forbids it to load or run anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from microtome.evaluation import drawing
+from microtome.evaluation.attacks import FALSE_ALARMS, Attacks, most_members_found
+from microtome.evaluation.distributions import RARE, ColumnFigures
+from microtome.evaluation.drawing import Mark
+from microtome.evaluation.fidelity import mean_of
+from microtome.evaluation.figures import Figures
+from microtome.evaluation.pairs import AllPairs, PairFigures
+from microtome.evaluation.utility import Utility
+
+_SHOWN_COLUMNS = 60
+_SHOWN_PAIRS = 6
+_LABELLED = 48
+"""More columns than this make no heat map: it could not be read."""
+
+
+def render(figures: Figures) -> str:
+    """The whole page."""
+    loader = PackageLoader("microtome.evaluation", "templates")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"percent": percent, "figure": figure, "signed": signed, "number": number}
+    style = Markup(loader.get_source(environment, "report.css")[0])
+    worst = sorted(figures.columns, key=_badness, reverse=True)
+    return environment.get_template("report.html.j2").render(
+        figures=figures,
+        style=style,
+        side="release" if not figures.from_real_rows else "real",
+        tiles=_tiles(figures),
+        worst=[column for column in worst if column.score is not None][:5],
+        cards=[_card(column) for column in worst[:_SHOWN_COLUMNS]],
+        more_cards=[_card(column) for column in worst[_SHOWN_COLUMNS:]],
+        maps=_maps(figures),
+        pair_cards=[_pair_card(pair) for pair in _worst_pairs(figures)],
+        utility_rows=_utility_rows(figures.utility),
+        calibration=_calibration(figures.utility),
+        rare=RARE,
+        alarms=FALSE_ALARMS,
+        attack=figures.attacks if isinstance(figures.attacks, Attacks) else None,
+        members_bound=None
+        if figures.promise is None or not figures.promise.holds
+        else most_members_found(figures.promise.epsilon, figures.promise.delta),
+        giveaway_bars=_giveaways(figures),
+    )
+
+
+def percent(share: float | None) -> str:
+    """A share in per cent, with as many digits as it needs."""
+    if share is None:
+        return "–"
+    if share in (0.0, 1.0):
+        return f"{100 * share:.0f} %"
+    digits = 1 if 0.001 <= share <= 0.999 else 2
+    return f"{100 * share:.{digits}f} %"
+
+
+def figure(value: float | None) -> str:
+    """A score with three decimals."""
+    return "–" if value is None or np.isnan(value) else f"{value:.3f}"
+
+
+def signed(value: float) -> str:
+    """A difference with its sign."""
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def number(value: float) -> str:
+    """A whole number with separators."""
+    return f"{value:,.0f}"
+
+
+def _badness(column: ColumnFigures) -> float:
+    """How far a column is from the real side, beyond what noise explains."""
+    return -1.0 if column.score is None else 1.0 - column.score - (column.noise_floor or 0.0)
+
+
+def _worst_pairs(figures: Figures) -> list[PairFigures]:
+    return figures.pairs.worst(_SHOWN_PAIRS) if isinstance(figures.pairs, AllPairs) else []
+
+
+def _tiles(figures: Figures) -> list[dict[str, Any]]:
+    """The summary: a headline figure each, with where it stands between worst and best."""
+    tiles = [_columns_tile(figures), _pairs_tile(figures), _utility_tile(figures), _detector_tile(figures)]
+    return [*(tile for tile in tiles if tile is not None), _coverage_tile(figures)]
+
+
+def _columns_tile(figures: Figures) -> dict[str, Any]:
+    scores = [column for column in figures.columns if column.score is not None]
+    mean = mean_of(column.score for column in scores if column.score is not None)
+    floor = mean_of(column.noise_floor for column in scores if column.noise_floor is not None)
+    worst = max(scores, key=_badness, default=None)
+    says = "" if worst is None else f"worst: {worst.name} {figure(worst.score)}"
+    return {
+        "name": "Columns one by one",
+        "value": figure(mean),
+        "unit": "" if floor is None else f"noise alone: {figure(1.0 - floor)}",
+        "says": f"mean similarity of {len(scores)} columns, 1 is alike; {says}",
+        "plot": _meter(mean),
+    }
+
+
+def _pairs_tile(figures: Figures) -> dict[str, Any] | None:
+    if not isinstance(figures.pairs, AllPairs) or figures.pairs.error is None:
+        return None
+    kept = 1.0 - figures.pairs.error
+    floor = figures.pairs.error_floor
+    marks = [Mark(kind="independent", value=0.0, title="independent columns: 0 %")]
+    marks.append(Mark(kind="synthetic", value=kept, title=f"synthetic: {percent(kept)}"))
+    return {
+        "name": "Dependence kept",
+        "value": percent(max(kept, 0.0)),
+        "unit": "" if floor is None else f"noise alone: {percent(max(1.0 - floor, 0.0))}",
+        "says": f"of what {len(figures.pairs.pairs)} pairs of columns say beyond their margins; "
+        "independent columns keep nothing",
+        "plot": drawing.scale(marks, 0.0, 1.0, "dependence kept"),
+    }
+
+
+def _utility_tile(figures: Figures) -> dict[str, Any] | None:
+    if not isinstance(figures.utility, Utility):
+        return None
+    scores = figures.utility.scores["gradient boosting"]
+    marks = [
+        Mark(kind=kind, value=scores[name].auc, title=f"trained on {name}: AUC {figure(scores[name].auc)}")
+        for kind, name in (("independent", "independent columns"), ("real", "real"), ("synthetic", "synthetic"))
+    ]
+    return {
+        "name": f"Predicting {figures.utility.target}",
+        "value": figure(scores["synthetic"].auc),
+        "unit": f"real rows: {figure(scores['real'].auc)}",
+        "says": "AUC on real rows of gradient boosting trained on synthetic ones; 0.5 is chance",
+        "plot": drawing.scale(marks, 0.4, 1.0, "AUC"),
+    }
+
+
+def _detector_tile(figures: Figures) -> dict[str, Any] | None:
+    if isinstance(figures.detector, str):
+        return None
+    auc = max(figures.detector.auc.values())
+    mark = Mark(kind="synthetic", value=auc, title=f"AUC {figure(auc)}")
+    return {
+        "name": "Told from real rows",
+        "value": figure(auc),
+        "unit": "chance: 0.500",
+        "says": "AUC of the better of two detectors; 1 recognises every synthetic row",
+        "plot": drawing.scale(
+            [Mark(kind="independent", value=0.5, title="chance: 0.5"), mark], 0.4, 1.0, "AUC of the detector"
+        ),
+    }
+
+
+def _coverage_tile(figures: Figures) -> dict[str, Any]:
+    rare = sum(column.coverage.rare or 0 for column in figures.columns)
+    found = sum(column.coverage.rare_found or 0 for column in figures.columns)
+    values = sum(column.coverage.values or 0 for column in figures.columns)
+    values_found = sum(column.coverage.values_found or 0 for column in figures.columns)
+    outside = max((column.coverage.outside for column in figures.columns), default=0.0)
+    share = values_found / values if values else None
+    return {
+        "name": "Values covered",
+        "value": percent(share),
+        "unit": f"rare ones: {found} of {rare}" if rare else "",
+        "says": f"of all listed values occur; at most {percent(outside)} of a column's synthetic values are new",
+        "plot": _meter(share),
+    }
+
+
+def _meter(value: float | None) -> Markup:
+    marks = [] if value is None else [Mark(kind="synthetic", value=value, title=figure(value))]
+    return drawing.scale(marks, 0.0, 1.0, "score")
+
+
+def _card(column: ColumnFigures) -> dict[str, Any]:
+    """A column's card: a histogram, or bars in proportion to the longest."""
+    shares = column.distribution
+    spread = np.zeros(len(shares.real)) if shares.error is None else 2.0 * shares.error
+    longest = max(float((shares.real + spread).max()), float(shares.synthetic.max()), 1e-12)
+    bars = [
+        {
+            "label": label,
+            "real": real,
+            "synthetic": made,
+            "real_width": f"{100 * real / longest:.2f}%",
+            "synthetic_width": f"{100 * made / longest:.2f}%",
+            "band": None
+            if shares.error is None or not error
+            else (f"{100 * max(real - error, 0) / longest:.2f}%", f"{100 * (min(real, error) + error) / longest:.2f}%"),
+            "error": error,
+        }
+        for label, real, made, error in zip(shares.labels, shares.real, shares.synthetic, spread, strict=True)
+    ]
+    label = f"{column.name}: distribution, real and synthetic"
+    return {
+        "column": column,
+        "plot": drawing.histogram(shares, label) if shares.measured else None,
+        "rooted": shares.measured and drawing.has_spike(shares),
+        "bars": [] if shares.measured else bars,
+    }
+
+
+def _maps(figures: Figures) -> list[tuple[str, Markup]]:
+    pairs = figures.pairs
+    if not isinstance(pairs, AllPairs) or len(pairs.names) > _LABELLED:
+        return []
+    real, made = pairs.matrix("dependence"), pairs.matrix("synthetic_dependence")
+    gaps = [
+        [None if a is None or b is None else b - a for a, b in zip(first, second, strict=True)]
+        for first, second in zip(real, made, strict=True)
+    ]
+    side = "Real" if figures.from_real_rows else "Release"
+    return [
+        (side, drawing.heat_map(pairs.names, real, f"dependence of pairs: {side.lower()}", signed=False)),
+        ("Synthetic", drawing.heat_map(pairs.names, made, "dependence of pairs: synthetic", signed=False)),
+        ("Difference", drawing.heat_map(pairs.names, gaps, "difference in dependence", signed=True)),
+    ]
+
+
+def _pair_card(pair: PairFigures) -> dict[str, Any]:
+    names = f"{pair.names[0]} × {pair.names[1]}"
+    gap = pair.synthetic - pair.real
+    return {
+        "pair": pair,
+        "real": drawing.shade_table(pair.real, pair.labels, f"{names}, real", signed=False),
+        "synthetic": drawing.shade_table(pair.synthetic, pair.labels, f"{names}, synthetic", signed=False),
+        "difference": drawing.shade_table(gap, pair.labels, f"{names}, difference", signed=True),
+    }
+
+
+def _utility_rows(useful: Utility | str) -> list[dict[str, Any]]:
+    if isinstance(useful, str):
+        return []
+    rows = []
+    kinds = {"independent columns": "independent", "real": "real", "synthetic": "synthetic"}
+    for model, scores in useful.scores.items():
+        for metric, name, low in (("auc", "AUC", 0.4), ("f1", "F1", 0.0)):
+            marks = [
+                Mark(kind=kind, value=getattr(scores[key], metric), title=f"{key}: {getattr(scores[key], metric):.3f}")
+                for key, kind in kinds.items()
+            ]
+            rows.append(
+                {
+                    "model": model,
+                    "metric": name,
+                    "plot": drawing.scale(marks, low, 1.0, f"{name} of {model}"),
+                    **{kind: getattr(scores[key], metric) for key, kind in kinds.items()},
+                }
+            )
+        rows.append(
+            {
+                "model": model,
+                "metric": "calibration error",
+                "plot": "",
+                **{kind: scores[key].calibration_error for key, kind in kinds.items()},
+            }
+        )
+    return rows
+
+
+def _calibration(useful: Utility | str) -> list[tuple[str, Markup]]:
+    if isinstance(useful, str):
+        return []
+    return [
+        (
+            model,
+            drawing.reliability(
+                {"real": scores["real"].curve, "synthetic": scores["synthetic"].curve}, f"calibration of {model}"
+            ),
+        )
+        for model, scores in useful.scores.items()
+    ]
+
+
+def _giveaways(figures: Figures) -> list[dict[str, Any]]:
+    if isinstance(figures.detector, str):
+        return []
+    shown = figures.detector.giveaways[:8]
+    most = max((fall for _, fall in shown), default=1.0)
+    return [{"name": name, "fall": fall, "width": f"{100 * fall / most:.1f}%"} for name, fall in shown]

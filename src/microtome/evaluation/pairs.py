@@ -1,0 +1,134 @@
+"""All pairs of columns: how dependent they are on both sides, and which pairs differ most.
+
+The side that is compared with gives tables of shares. They are exact counts of a real table, or a release's consistent
+tables; then every figure has a *floor*, what the release's known noise alone would make of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microtome.evaluation.coded import CodedTable
+from microtome.evaluation.dependence import cramers_v, pair_error, residual
+from microtome.evaluation.levels import Levels, cut_columns, joint_shares, pairs_of
+
+Floats = NDArray[np.float64]
+Pair = tuple[int, int]
+_WORST = 12
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairFigures:
+    """What is said of one pair of columns.
+
+    Attributes:
+        names: The two columns.
+        labels: The levels of both.
+        real: Two-way table of shares on the real side.
+        synthetic: That of the synthetic table.
+        dependence: Cramér's V on the real side.
+        dependence_error: Standard deviation of its known noise; ``None`` without noise.
+        synthetic_dependence: V in the synthetic table.
+        similarity: 1 − the total variation between both tables.
+        gap: Total variation between what both say beyond their margins; the worst pairs are those with the largest.
+        floor: What ``gap`` would be by the known noise alone; ``None`` without noise.
+    """
+
+    names: tuple[str, str]
+    labels: tuple[tuple[str, ...], tuple[str, ...]]
+    real: Floats
+    synthetic: Floats
+    dependence: float
+    dependence_error: float | None
+    synthetic_dependence: float
+    similarity: float
+    gap: float
+    floor: float | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AllPairs:
+    """All pairs of columns.
+
+    Attributes:
+        names: The columns in order.
+        pairs: By the columns' positions.
+        error: Pair error: 0 is perfect, 1 is what independent columns have; ``None`` where nothing is dependent.
+        error_floor: What it would be by the known noise alone; ``None`` without noise.
+    """
+
+    names: tuple[str, ...]
+    pairs: dict[Pair, PairFigures]
+    error: float | None
+    error_floor: float | None
+
+    def worst(self, count: int = _WORST) -> list[PairFigures]:
+        """The pairs with the largest gap beyond their floor."""
+        return sorted(self.pairs.values(), key=lambda pair: -(pair.gap - (pair.floor or 0.0)))[:count]
+
+    def matrix(self, what: str) -> list[list[float | None]]:
+        """A figure of all pairs as a symmetric matrix; ``None`` on the diagonal and where there is no figure."""
+        size = len(self.names)
+        found: list[list[float | None]] = [[None] * size for _ in range(size)]
+        for (first, second), pair in self.pairs.items():
+            found[first][second] = found[second][first] = getattr(pair, what)
+        return found
+
+
+def compare_pair(
+    names: tuple[str, str],
+    labels: tuple[tuple[str, ...], tuple[str, ...]],
+    tables: tuple[Floats, Floats],
+    num_rows: tuple[float, float],
+) -> PairFigures:
+    """A pair of columns from its tables on both sides."""
+    real, synthetic = tables
+    return PairFigures(
+        names=names,
+        labels=labels,
+        real=real,
+        synthetic=synthetic,
+        dependence=cramers_v(real, num_rows[0]),
+        dependence_error=None,
+        synthetic_dependence=cramers_v(synthetic, num_rows[1]),
+        similarity=1.0 - 0.5 * float(np.abs(real - synthetic).sum()),
+        gap=0.5 * float(np.abs(residual(real) - residual(synthetic)).sum()),
+        floor=None,
+    )
+
+
+def compare_pairs(real: CodedTable, synthetic: CodedTable) -> AllPairs:
+    """All pairs of columns of two tables, cut into levels by the real one."""
+    columns = cut_columns(real, synthetic)
+    names = tuple(column.name for column in real.columns)
+    pairs = {}
+    for first, second in pairs_of(columns):
+        tables = [joint_shares(columns[first], columns[second], side) for side in (0, 1)]
+        pairs[first, second] = compare_pair(
+            (names[first], names[second]),
+            (columns[first].labels, columns[second].labels),
+            (tables[0], tables[1]),
+            (real.num_rows, synthetic.num_rows),
+        )
+    error = pair_error((pair.real, pair.synthetic) for pair in pairs.values())
+    return AllPairs(names=names, pairs=pairs, error=error, error_floor=None)
+
+
+def listed_pair_error(real: CodedTable, synthetic: CodedTable) -> float | None:
+    """Pair error over listed columns as they are, without pooling of rare values."""
+    columns = [
+        Levels(
+            labels=(*real.labels[name], "missing"),
+            codes=tuple(
+                np.where(table.missing(name), len(real.labels[name]), table.values[name]) for table in (real, synthetic)
+            ),
+        )
+        for name in real.listed
+    ]
+    return pair_error(
+        (joint_shares(columns[first], columns[second], 0), joint_shares(columns[first], columns[second], 1))
+        for first, second in pairs_of(columns)
+    )
