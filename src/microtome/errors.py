@@ -8,6 +8,7 @@
     │   └── CalibrationError  no amount of noise gives the wanted promise
     ├── ReleaseError          a release file is damaged, foreign or of another version
     ├── ModelError            a generator, model file or condition that cannot be used
+    ├── AuditError            an audit refutes a promise
     └── OutputError           the result cannot be written
 
 A message says what was wrong, where (file, column, value) and what to do about it.
@@ -44,6 +45,10 @@ class ReleaseError(MicrotomeError):
 
 class ModelError(MicrotomeError):
     """A generator, model file or condition that cannot be used."""
+
+
+class AuditError(MicrotomeError):
+    """An audit refutes a promise."""
 
 
 class OutputError(MicrotomeError):

@@ -1,0 +1,151 @@
+"""Ways to tell whether a target is there, each a score for every target of a release: high where it seems to be.
+
+The likelihood ratio is the best attack on a mechanism that is what it says. The others look for what it should not
+be: noise that repeats itself, facts in the file that follow the table, an order of rows that betrays them. Attacks
+may learn from releases they have seen; each release is scored before it is learnt from.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.special import logsumexp
+
+from microtome.accounting import Neighbours
+from microtome.auditing.readings import (
+    Numbers,
+    Reading,
+    profile_readings,
+    row_means,
+    rows_reading,
+    table_readings,
+)
+from microtome.auditing.scene import Coins
+from microtome.auditing.witness import Sighting
+from microtome.release import AggregatesRelease, RecordsRelease
+from microtome.schema import CategoryCells
+
+Scores = dict[str, Numbers]
+
+_LIKELIHOOD = "likelihood ratio"
+
+
+class Attacker:
+    """Scores releases of one scene, and remembers them.
+
+    Args:
+        profile_only: Look at nothing but the profile.
+    """
+
+    def __init__(self, *, profile_only: bool = False) -> None:
+        self._profile_only = profile_only
+        self._earlier: dict[str, Reading] = {}
+        self._seen: dict[str, tuple[Counter[float], Counter[float]]] = {}
+
+    def scores(self, sighting: Sighting) -> Scores:
+        """Every attack's score of every target; the sighting is learnt from afterwards."""
+        readings = self._readings(sighting)
+        ratio = sum((reading.log_ratio() for reading in readings), np.zeros(len(sighting.coins)))
+        scores: Scores = {_LIKELIHOOD: ratio}
+        if not self._profile_only and isinstance(sighting.release, RecordsRelease) and sighting.order is None:
+            scores |= _unwitnessed(sighting, sighting.release, ratio)
+        scores |= self._repeated_noise(readings)
+        facts = _facts(sighting)
+        scores |= self._telling_facts(facts)
+        self._learn(readings, facts, sighting.coins)
+        return scores
+
+    def _readings(self, sighting: Sighting) -> list[Reading]:
+        readings = list(profile_readings(sighting))
+        if self._profile_only:
+            return readings
+        if isinstance(sighting.release, AggregatesRelease):
+            return readings + list(table_readings(sighting))
+        return readings if sighting.order is None else [*readings, rows_reading(sighting)]
+
+    def _repeated_noise(self, readings: list[Reading]) -> Scores:
+        """Whether the noise is that of the release before."""
+        scores = {}
+        for reading in readings:
+            earlier = self._earlier.get(reading.name)
+            known = earlier is not None and earlier.noise.shape == reading.noise.shape
+            scores[f"repeated noise, {reading.name}"] = (
+                reading.repeats(earlier) if known and earlier is not None else np.zeros(len(reading.places))
+            )
+        return scores
+
+    def _telling_facts(self, facts: Mapping[str, Numbers]) -> Scores:
+        """How much more often a fact was seen with the target than without it."""
+        scores = {}
+        for name, values in facts.items():
+            there, gone = self._seen.get(name, (Counter(), Counter()))
+            different, which = np.unique(values, return_inverse=True)
+            odds = [np.log((there[value] + 1.0) / (gone[value] + 1.0)) for value in different.tolist()]
+            scores[f"fact, {name}"] = np.array(odds)[which]
+        return scores
+
+    def _learn(self, readings: list[Reading], facts: Mapping[str, Numbers], coins: Coins) -> None:
+        self._earlier |= {reading.name: reading for reading in readings}
+        for name, values in facts.items():
+            counters = self._seen.setdefault(name, (Counter(), Counter()))
+            counters[0].update(values[coins].tolist())
+            counters[1].update(values[~coins].tolist())
+
+
+def _facts(sighting: Sighting) -> dict[str, Numbers]:
+    """What the file says without noise, for every target: less what the other records account for."""
+    scene, contents = sighting.scene, sighting.release.manifest.contents
+    if scene.neighbours is Neighbours.ADD_REMOVE:
+        others = len(sighting.present) - sighting.coins.astype(np.float64)
+    else:
+        others = np.full(len(sighting.coins), scene.most_records - 1.0)
+    facts = {
+        "number of rows beyond the other records": contents.num_rows - others,
+        "number of records beyond the others": np.round(contents.num_records - others, 6),
+    }
+    if any(column.kind.is_categorical and not column.is_declared for column in scene.schema.columns):
+        facts["categories of its own that are shown"] = _own_categories_shown(sighting)
+    return facts
+
+
+def _own_categories_shown(sighting: Sighting) -> Numbers:
+    """In how many columns whose categories are learnt the target's category is published."""
+    shown = np.zeros(len(sighting.coins))
+    for index, code in enumerate(sighting.release.codebook.codes):
+        if isinstance(code.cells, CategoryCells) and code.column.categories is None:
+            published = set(code.cells.categories)
+            values = sighting.scene.spots[index].take(sighting.scene.targets.places[:, index]).to_pylist()
+            shown += [value in published for value in values]
+    return shown
+
+
+def _unwitnessed(sighting: Sighting, release: RecordsRelease, profile: Numbers) -> Scores:
+    """The rows of a file whose order nobody knows, for a single target, added to what the profile says."""
+    scene, sigma, rows = sighting.scene, release.noise_scale, release.rows()
+    target = row_means(release, scene, scene.targets)
+    replaced = scene.neighbours is Neighbours.REPLACE_ONE
+    other = row_means(release, scene, scene.substitutes) if replaced else np.zeros_like(target)
+    crowd = row_means(release, scene, scene.crowd)
+    # Any row may be the target's: the mean of the likelihood ratios of all rows.
+    ratios = _log_ratio(rows[None], target[:, None], other[:, None], sigma)
+    hidden = profile + logsumexp(ratios, axis=1) - np.log(len(rows))
+    # Were the rows in the table's order, everybody behind a missing record would have moved up.
+    ordered = np.zeros(len(target))
+    for index in range(len(target)):
+        there = _padded([target[index : index + 1], crowd], len(rows))
+        gone = _padded([other[index : index + 1], crowd] if replaced else [crowd], len(rows))
+        ordered[index] = _log_ratio(rows, there, gone, sigma).sum()
+    return {"likelihood ratio, any row": hidden, "order of the file": ordered}
+
+
+def _padded(groups: list[Numbers], num_rows: int) -> Numbers:
+    rows = np.concatenate(groups)[:num_rows]
+    return np.concatenate([rows, np.zeros((num_rows - len(rows), rows.shape[1]))])
+
+
+def _log_ratio(rows: Numbers, there: Numbers, gone: Numbers, sigma: float) -> Numbers:
+    squares = ((rows - gone) ** 2).sum(axis=-1) - ((rows - there) ** 2).sum(axis=-1)
+    result: Numbers = squares / (2 * sigma**2)
+    return result

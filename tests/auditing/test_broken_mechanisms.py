@@ -1,0 +1,177 @@
+"""An audit that cannot fail proves nothing: each of these breaks the real code, and the audit must say so.
+
+Noise is never seeded, so these are statistical tests. What is broken is broken enough, and the confidence high
+enough, that chance failures are far rarer than one in a million runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from microtome.accounting import DirectionKind, Neighbours
+from microtome.auditing import AuditKind, AuditRun, AuditSetting, Finding
+from microtome.private import aggregating, curator, dealing, profile, randomness, slicing
+from microtome.private.profile import ProfileBudget, Tally
+from microtome.schema import Codebook
+
+ERROR = 1e-3
+RECORDS = AuditSetting(epsilon=5.0)
+ADD_REMOVE = replace(RECORDS, neighbours=Neighbours.ADD_REMOVE)
+AGGREGATES = AuditSetting(kind=AuditKind.AGGREGATES, epsilon=5.0)
+PROFILE = AuditSetting(kind=AuditKind.PROFILE, epsilon=5.0)
+AS_PUBLISHED = replace(ADD_REMOVE, as_published=True)
+LESS = 0.7
+Patch = pytest.MonkeyPatch
+
+
+def audited(setting: AuditSetting, releases: int = 120) -> Finding:
+    return AuditRun(setting, error=ERROR, seed=0).run(releases=releases)
+
+
+def weaken_noise(monkeypatch: Patch, *modules: Any) -> None:
+    """σ × 0.7 where noise is added; the file goes on stating σ."""
+    sound = randomness.add_gaussian_noise
+
+    def weak(values: np.ndarray, noise_scale: float, stream: np.random.Generator) -> np.ndarray:
+        steps = sound(values, LESS * noise_scale, stream)
+        return np.rint(steps * LESS).astype(np.int64)
+
+    for module in modules:
+        monkeypatch.setattr(module, "add_gaussian_noise", weak)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        RECORDS,
+        pytest.param(replace(RECORDS, neighbours=Neighbours.REPLACE_ONE), marks=pytest.mark.slow),
+        pytest.param(replace(RECORDS, directions=DirectionKind.GAUSSIAN), marks=pytest.mark.slow),
+        pytest.param(replace(ADD_REMOVE, subsample=0.5), marks=pytest.mark.slow),
+    ],
+    ids=lambda setting: setting.name,
+)
+def test_too_little_noise_on_rows(setting: AuditSetting, monkeypatch: Patch) -> None:
+    weaken_noise(monkeypatch, slicing)
+    found = audited(setting, releases=200 if setting is RECORDS else 400)
+    assert found.curve.is_violation
+    assert found.curve.attack.startswith("likelihood ratio")
+    assert found.equivalent > setting.epsilon
+
+
+def test_too_little_noise_on_tables(monkeypatch: Patch) -> None:
+    sound = aggregating.noisy_counts
+    monkeypatch.setattr(aggregating, "noisy_counts", lambda counts, scale, stream: sound(counts, LESS * scale, stream))
+    assert audited(AGGREGATES, releases=300).curve.is_violation
+
+
+@pytest.mark.slow
+def test_too_little_noise_on_the_profile(monkeypatch: Patch) -> None:
+    sound = profile.noisy_counts
+    monkeypatch.setattr(profile, "noisy_counts", lambda counts, scale, stream: sound(counts, 0.5 * scale, stream))
+    assert audited(PROFILE).curve.is_violation
+
+
+def test_too_little_noise_that_the_file_admits(monkeypatch: Patch) -> None:
+    """The plan asks for less noise and states it: then the stated events do not add up to the promise."""
+    sound = curator.plan_slices
+
+    def plan(settings: Any, *rest: Any) -> Any:
+        return sound(replace(settings, epsilon=1.4 * settings.epsilon), *rest)
+
+    monkeypatch.setattr(curator, "plan_slices", plan)
+    found = audited(RECORDS, releases=60)
+    assert not found.events_keep_promise
+    assert found.is_violation
+
+
+def test_a_row_that_is_too_long_is_caught_unless_it_is_clipped(monkeypatch: Patch) -> None:
+    sound = Codebook.encode
+    monkeypatch.setattr(Codebook, "encode", lambda self, levels: 1.5 * sound(self, levels))
+    assert not audited(RECORDS, releases=100).is_violation
+    monkeypatch.setattr(slicing, "clip_rows", lambda rows, nonnegative: rows)
+    assert audited(RECORDS, releases=150).curve.is_violation
+
+
+@pytest.mark.parametrize(
+    "setting", [AS_PUBLISHED, pytest.param(ADD_REMOVE, marks=pytest.mark.slow)], ids=lambda setting: setting.name
+)
+def test_a_leaked_count(setting: AuditSetting, monkeypatch: Patch) -> None:
+    """The exact number of records in place of the noisy one."""
+    sound = Tally.publish
+
+    def publish(self: Tally, *arguments: Any, **options: Any) -> Any:
+        return replace(sound(self, *arguments, **options), total=float(self.num_rows))
+
+    monkeypatch.setattr(Tally, "publish", publish)
+    found = audited(setting)
+    assert found.curve.is_violation
+    assert "number of records" in found.curve.attack
+
+
+@pytest.mark.slow
+def test_padding_left_out(monkeypatch: Patch) -> None:
+    """As many rows as records."""
+    sound = curator.plan_slices
+
+    def plan(settings: Any, dim: int, num_records: int, spent: Any) -> Any:
+        return replace(sound(settings, dim, num_records, spent), num_rows=num_records)
+
+    monkeypatch.setattr(curator, "plan_slices", plan)
+    found = audited(AS_PUBLISHED)
+    assert found.curve.is_violation
+    assert "number of rows" in found.curve.attack
+
+
+@pytest.fixture
+def seeded(monkeypatch: Patch) -> Iterator[None]:
+    """Every release has the same secret."""
+
+    def start(self: randomness.SystemRandomness) -> None:
+        self._secret = b"the same for everybody, for ever"
+
+    monkeypatch.setattr(randomness.SystemRandomness, "__init__", start)
+    return None
+
+
+@pytest.mark.usefixtures("seeded")
+@pytest.mark.parametrize(
+    "setting",
+    [
+        AS_PUBLISHED,
+        *(pytest.param(setting, marks=pytest.mark.slow) for setting in (RECORDS, AGGREGATES, PROFILE)),
+    ],
+    ids=lambda setting: setting.name,
+)
+def test_seeded_noise(setting: AuditSetting) -> None:
+    assert audited(setting).curve.is_violation
+
+
+def test_rows_in_the_order_of_the_table(monkeypatch: Patch) -> None:
+    """Who is missing can be seen by everybody behind it having moved up."""
+
+    def identity(self: Any, rows: np.ndarray) -> None:
+        self._write(int(self._next[0]), rows)
+        self._next[0] += len(rows)
+
+    def finish(self: Any, *, threads: int = 1) -> Any:
+        return iter([self._read(0, int(self._ends[0]))])
+
+    monkeypatch.setattr(dealing.Shuffler, "add", identity)
+    monkeypatch.setattr(dealing.Shuffler, "finish", finish)
+    found = audited(AS_PUBLISHED)
+    assert found.curve.is_violation
+    assert "order of the file" in found.curve.attack
+
+
+@pytest.mark.slow
+def test_rare_categories_that_show_too_often(monkeypatch: Patch) -> None:
+    sound = ProfileBudget.threshold
+    monkeypatch.setattr(ProfileBudget, "threshold", lambda self, *arguments: 0.3 * sound(self, *arguments))
+    setting = replace(PROFILE, learnt=True, delta=0.05)
+    found = audited(setting, releases=300)
+    assert found.curve.is_violation
