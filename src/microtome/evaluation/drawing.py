@@ -21,6 +21,7 @@ _SPIKE = 4.0
 """A bin this many times the next largest would flatten all others: then heights are square roots."""
 _SHADE = 0.75
 """Weak dependence is common and worth seeing: shades grow a little faster than what they stand for."""
+_DRAWN_LEVELS = 30
 _BAND = 2.0
 """Error bands are so many standard deviations wide to each side."""
 
@@ -85,7 +86,8 @@ def heat_map(names: Sequence[str], values: Sequence[Sequence[float | None]], lab
 
 
 def shade_table(table: Floats, labels: tuple[Sequence[str], Sequence[str]], label: str, *, signed: bool) -> Markup:
-    """A two-way table of shares as shades, square-rooted so that small ones are seen."""
+    """A two-way table of shares as shades, square-rooted so that small ones are seen; many levels are joined."""
+    table, labels = _coarse(table, labels)
     height, width = table.shape
     most = max(float(np.abs(table).max()), 1e-12)
     w, h = 100.0 / width, 100.0 / height
@@ -100,6 +102,21 @@ def shade_table(table: Floats, labels: tuple[Sequence[str], Sequence[str]], labe
                 f'height="{h * 0.97:.2f}" fill-opacity="{np.sqrt(abs(value) / most):.3f}"><title>{text}</title></rect>'
             )
     return _svg("shades", 100.0, 100.0, shapes, label)
+
+
+def _coarse(
+    table: Floats, labels: tuple[Sequence[str], Sequence[str]]
+) -> tuple[Floats, tuple[Sequence[str], Sequence[str]]]:
+    """At most so many rows and columns, neighbours added up."""
+    names = []
+    for axis in (0, 1):
+        size = table.shape[axis]
+        starts = np.unique(np.linspace(0, size, min(size, _DRAWN_LEVELS) + 1).astype(np.int64)[:-1])
+        table = np.add.reduceat(table, starts, axis=axis)
+        last = [*(starts[1:] - 1), size - 1]
+        texts = labels[axis]
+        names.append([texts[a] if a == b else f"{texts[a]} … {texts[b]}" for a, b in zip(starts, last, strict=True)])
+    return table, (names[0], names[1])
 
 
 @dataclass(frozen=True, kw_only=True)

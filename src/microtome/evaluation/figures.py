@@ -125,7 +125,8 @@ def _plain_pairs(pairs: AllPairs) -> dict[str, Any]:
     return {
         "names": list(pairs.names),
         "error": pairs.error,
-        "error_floor": pairs.error_floor,
+        "error_deviation": pairs.error_deviation,
+        "error_by_chance": pairs.error_by_chance,
         **{what: _plain(pairs.matrix(what)) for what in figures},
         "worst": [_plain(pair) for pair in pairs.worst()],
     }

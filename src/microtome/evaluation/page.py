@@ -116,16 +116,20 @@ def _columns_tile(figures: Figures) -> dict[str, Any]:
 def _pairs_tile(figures: Figures) -> dict[str, Any] | None:
     if not isinstance(figures.pairs, AllPairs) or figures.pairs.error is None:
         return None
-    kept = 1.0 - figures.pairs.error
-    floor = figures.pairs.error_floor
+    kept, deviation = 1.0 - figures.pairs.error, figures.pairs.error_deviation
     marks = [Mark(kind="independent", value=0.0, title="independent columns: 0 %")]
+    unit = "" if deviation is None else f"± {percent(2.0 * deviation)} by the noise"
+    if figures.pairs.error_by_chance is not None:
+        best = max(1.0 - figures.pairs.error_by_chance, 0.0)
+        marks.append(Mark(kind="real", value=best, title=f"a second sample of real rows: {percent(best)}"))
+        unit = f"a second real sample: {percent(best)}"
     marks.append(Mark(kind="synthetic", value=kept, title=f"synthetic: {percent(kept)}"))
     return {
         "name": "Dependence kept",
         "value": percent(max(kept, 0.0)),
-        "unit": "" if floor is None else f"noise alone: {percent(max(1.0 - floor, 0.0))}",
-        "says": f"of what {len(figures.pairs.pairs)} pairs of columns say beyond their margins; "
-        "independent columns keep nothing",
+        "unit": unit,
+        "says": f"of what {len(figures.pairs.pairs)} pairs of columns say beyond their margins"
+        f"{'' if deviation is None else ', in squares'}; independent columns keep nothing",
         "plot": drawing.scale(marks, 0.0, 1.0, "dependence kept"),
     }
 
@@ -213,14 +217,17 @@ def _card(column: ColumnFigures) -> dict[str, Any]:
 
 
 def _maps(figures: Figures) -> list[tuple[str, Markup]]:
+    """Three heat maps; what the noise hides is left blank."""
     pairs = figures.pairs
     if not isinstance(pairs, AllPairs) or len(pairs.names) > _LABELLED:
         return []
-    real, made = pairs.matrix("dependence"), pairs.matrix("synthetic_dependence")
-    gaps = [
-        [None if a is None or b is None else b - a for a, b in zip(first, second, strict=True)]
-        for first, second in zip(real, made, strict=True)
-    ]
+    real, made, gaps = (pairs.matrix(what) for what in ("dependence", "synthetic_dependence", "dependence"))
+    for (first, second), pair in pairs.pairs.items():
+        gap: float | None = pair.synthetic_dependence - pair.dependence
+        if pair.is_hidden:
+            real[first][second] = real[second][first] = None
+            gap = gap if pair.synthetic_dependence > (pair.dependence_error or 0.0) else None
+        gaps[first][second] = gaps[second][first] = gap
     side = "Real" if figures.from_real_rows else "Release"
     return [
         (side, drawing.heat_map(pairs.names, real, f"dependence of pairs: {side.lower()}", signed=False)),

@@ -1,7 +1,8 @@
 """All pairs of columns: how dependent they are on both sides, and which pairs differ most.
 
-The side that is compared with gives tables of shares. They are exact counts of a real table, or a release's consistent
-tables; then every figure has a *floor*, what the release's known noise alone would make of it.
+The side that is compared with gives tables of shares: counts of a real table, or a release's consistent tables. Every
+gap has a *floor*. Under a release it is what the known noise alone would make of it; between two tables it is what
+chance would, were both drawn from one population: a cell of share p then differs by √(2p/π·(1/n + 1/m)) on average.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ class PairFigures:
         labels: The levels of both.
         real: Two-way table of shares on the real side.
         synthetic: That of the synthetic table.
-        dependence: Cramér's V on the real side.
-        dependence_error: Standard deviation of its known noise; ``None`` without noise.
+        dependence: Cramér's V on the real side; 0 where nothing stands out of the known noise.
+        dependence_error: Standard deviation of its known noise, or the most that the noise could hide; ``None`` without
+            noise.
         synthetic_dependence: V in the synthetic table.
         similarity: 1 − the total variation between both tables.
         gap: Total variation between what both say beyond their margins; the worst pairs are those with the largest.
-        floor: What ``gap`` would be by the known noise alone; ``None`` without noise.
+        floor: What ``gap`` would be by chance, or by the known noise, alone.
     """
 
     names: tuple[str, str]
@@ -46,7 +48,12 @@ class PairFigures:
     synthetic_dependence: float
     similarity: float
     gap: float
-    floor: float | None
+    floor: float
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the known noise hides whatever dependence there is."""
+        return self.dependence_error is not None and self.dependence == 0.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,18 +63,21 @@ class AllPairs:
     Attributes:
         names: The columns in order.
         pairs: By the columns' positions.
-        error: Pair error: 0 is perfect, 1 is what independent columns have; ``None`` where nothing is dependent.
-        error_floor: What it would be by the known noise alone; ``None`` without noise.
+        error: Pair error: 0 is perfect, 1 is what independent columns have; ``None`` where nothing is dependent, or
+            the known noise hides it. Under noise it is one of squares, for of these noise can be subtracted.
+        error_deviation: Its standard deviation by the known noise; ``None`` without noise.
+        error_by_chance: What the error of a second sample of real rows would be; ``None`` under a release.
     """
 
     names: tuple[str, ...]
     pairs: dict[Pair, PairFigures]
     error: float | None
-    error_floor: float | None
+    error_deviation: float | None
+    error_by_chance: float | None
 
     def worst(self, count: int = _WORST) -> list[PairFigures]:
         """The pairs with the largest gap beyond their floor."""
-        return sorted(self.pairs.values(), key=lambda pair: -(pair.gap - (pair.floor or 0.0)))[:count]
+        return sorted(self.pairs.values(), key=lambda pair: pair.floor - pair.gap)[:count]
 
     def matrix(self, what: str) -> list[list[float | None]]:
         """A figure of all pairs as a symmetric matrix; ``None`` on the diagonal and where there is no figure."""
@@ -96,8 +106,14 @@ def compare_pair(
         synthetic_dependence=cramers_v(synthetic, num_rows[1]),
         similarity=1.0 - 0.5 * float(np.abs(real - synthetic).sum()),
         gap=0.5 * float(np.abs(residual(real) - residual(synthetic)).sum()),
-        floor=None,
+        floor=_chance(real, num_rows),
     )
+
+
+def _chance(shares: Floats, num_rows: tuple[float, float]) -> float:
+    """Total variation that is expected between two samples of one population."""
+    differences = np.sqrt(2.0 / np.pi * shares * (1.0 / num_rows[0] + 1.0 / num_rows[1]))
+    return 0.5 * float(np.minimum(differences, 2.0 * shares).sum())
 
 
 def compare_pairs(real: CodedTable, synthetic: CodedTable) -> AllPairs:
@@ -114,7 +130,9 @@ def compare_pairs(real: CodedTable, synthetic: CodedTable) -> AllPairs:
             (real.num_rows, synthetic.num_rows),
         )
     error = pair_error((pair.real, pair.synthetic) for pair in pairs.values())
-    return AllPairs(names=names, pairs=pairs, error=error, error_floor=None)
+    size = sum(0.5 * float(np.abs(residual(pair.real)).sum()) for pair in pairs.values())
+    chance = sum(pair.floor for pair in pairs.values()) / size if size > 0 else None
+    return AllPairs(names=names, pairs=pairs, error=error, error_deviation=None, error_by_chance=chance)
 
 
 def listed_pair_error(real: CodedTable, synthetic: CodedTable) -> float | None:

@@ -32,7 +32,7 @@ from microtome.evaluation.levels import Levels, joint_shares
 from microtome.evaluation.pairs import AllPairs, PairFigures, compare_pair
 from microtome.evaluation.values import short_number
 from microtome.release import Release, TwoWayTables, consistent, two_way_tables
-from microtome.release.tables import nearest_table, shrunk_table
+from microtome.release.tables import centred, nearest_table, shrunk_table
 from microtome.schema import OTHER, CategoryCells, ColumnCode, NumberCells, project_to_simplex
 
 Floats = NDArray[np.float64]
@@ -41,6 +41,9 @@ _SIMULATIONS = 16
 _ENTRIES = 1 << 14
 """Large tables are simulated less often: the mean over their entries settles sooner."""
 _TAIL = 0.005
+_CLEAR = 3.0
+"""Dependence over all pairs has to stand out by so many standard deviations to be divided by."""
+_NOTHING = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -216,7 +219,8 @@ def _pairs(release: Release, noisy: TwoWayTables, coded: list[CodedColumn], rng:
     clean = consistent(noisy)
     levels = [Levels(labels=_level_labels(one.code), codes=(one.levels,)) for one in coded]
     names = tuple(one.code.column.name for one in coded)
-    pairs, errors, sizes, floors = {}, 0.0, 0.0, 0.0
+    pairs = {}
+    energy = _Energy()
     for (first, second), table in clean.tables.items():
         found = compare_pair(
             (names[first], names[second]),
@@ -225,16 +229,42 @@ def _pairs(release: Release, noisy: TwoWayTables, coded: list[CodedColumn], rng:
             (np.inf, max(len(coded[0].cells), 1)),
         )
         margins = clean.margins[first], clean.margins[second]
-        pair = _with_noise(found, noisy.noise[first, second], margins, rng)
-        pairs[first, second] = pair
-        errors, sizes = errors + pair.gap, sizes + 0.5 * float(np.abs(residual(table)).sum())
-        floors += pair.floor or 0.0
-    return AllPairs(
-        names=names,
-        pairs=pairs,
-        error=errors / sizes if sizes > 0 else None,
-        error_floor=floors / sizes if sizes > 0 else None,
-    )
+        pairs[first, second] = _with_noise(found, noisy.noise[first, second], margins, rng)
+        energy.add(noisy.tables[first, second], noisy.noise[first, second], found.synthetic, np.outer(*margins))
+    error, deviation = energy.error()
+    return AllPairs(names=names, pairs=pairs, error=error, error_deviation=deviation, error_by_chance=None)
+
+
+class _Energy:
+    """Pair error in squares from noisy tables, the noise subtracted.
+
+    With T = t + noise of variance σ², S the synthetic table and I the product of the margins, all without row and
+    column means, E‖T − S‖² = ‖t − S‖² + V and E‖T − I‖² = ‖t − I‖² + V with V known. The difference of the two is
+    linear in the noise, so its variance is 4σ²‖S − I‖²; that of ‖T − I‖² is 2fσ⁴ + 4σ²‖t − I‖², with f degrees of
+    freedom.
+    """
+
+    def __init__(self) -> None:
+        self._gained, self._gained_variance, self._whole, self._whole_variance = 0.0, 0.0, 0.0, 0.0
+
+    def add(self, table: Floats, noise: Floats, synthetic: Floats, product: Floats) -> None:
+        """One more pair."""
+        variance = float((noise**2).mean())
+        freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
+        apart, made = centred(table - product), centred(synthetic - product)
+        whole = float((apart**2).sum()) - freedom * variance
+        self._gained += float((apart**2).sum() - ((apart - made) ** 2).sum())
+        self._gained_variance += 4.0 * variance * float((made**2).sum())
+        self._whole += whole
+        self._whole_variance += 2.0 * freedom * variance**2 + 4.0 * variance * max(whole, 0.0)
+
+    def error(self) -> tuple[float | None, float | None]:
+        """1 − the share of dependence that the synthetic table has, and its standard deviation."""
+        if self._whole <= _CLEAR * np.sqrt(self._whole_variance):
+            return None, None
+        kept = self._gained / self._whole
+        deviation = np.sqrt(self._gained_variance + kept**2 * self._whole_variance) / self._whole
+        return 1.0 - kept, float(deviation)
 
 
 def _with_noise(
@@ -242,12 +272,14 @@ def _with_noise(
 ) -> PairFigures:
     """What noise alone does to a pair's figures; where nothing stood out of it, what it could hide."""
     height, width = pair.real.shape
-    if pair.dependence == 0.0:
+    if pair.dependence < _NOTHING:
         freedom = (height - 1) * (width - 1)
         hidden = 2.0 * np.sqrt(2.0 / freedom) * freedom * noise**2 / noise.size
         weights = 1.0 / np.maximum(np.outer(*margins), 1e-12)
         most = min(float(np.sqrt((hidden * weights).sum() / (min(height, width) - 1))), 1.0)
-        return replace(pair, dependence_error=most, floor=min(0.5 * float(np.sqrt(hidden.sum() * noise.size)), 1.0))
+        return replace(
+            pair, dependence=0.0, dependence_error=most, floor=min(0.5 * float(np.sqrt(hidden.sum() * noise.size)), 1.0)
+        )
     errors, gaps = [], []
     for _ in range(int(np.clip(_ENTRIES // noise.size, 2, _SIMULATIONS))):
         again = pair.real + noise * rng.standard_normal(noise.shape)

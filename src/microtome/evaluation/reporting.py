@@ -220,6 +220,11 @@ def _against_release(release: Release, synthetic: Any, seed: int, progress: Prog
         "A model that was trained on this release has followed some of its noise, so its distances from the release "
         "understate those from the table."
     )
+    if pairs is not None and pairs.pairs and pairs.error is None:
+        notes.append(
+            "The noise of this release is larger than all that its tables say of pairs of columns: how much dependence "
+            "the synthetic table has kept cannot be told from it."
+        )
     figures = Figures(
         from_real_rows=False,
         stamp=_PUBLIC_STAMP if promise.holds else _TEST_STAMP,
