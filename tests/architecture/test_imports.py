@@ -104,8 +104,13 @@ def test_noise_is_added_in_one_place() -> None:
 def test_one_function_turns_rows_into_a_release() -> None:
     makers = [(path.name, inside) for path in PRIVATE for inside, called in calls(path) if called == "SlicingMechanism"]
     writers = [(path.name, inside) for path in PRIVATE for inside, called in calls(path) if called == "ContainerWriter"]
-    assert makers == [("curator.py", "_publish_slices")]
-    assert writers == [("curator.py", "_publish_slices"), ("curator.py", "_publish_aggregates")]
+    assert makers == [("curator.py", "_publish_slices"), ("image_curator.py", "_publish_rows")]
+    assert writers == [
+        ("curator.py", "_publish_slices"),
+        ("curator.py", "_publish_aggregates"),
+        ("image_curator.py", "_publish_moments"),
+        ("image_curator.py", "_publish_rows"),
+    ]
 
 
 @pytest.mark.parametrize("path", PRIVATE, ids=lambda path: path.name)

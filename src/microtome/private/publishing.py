@@ -10,11 +10,14 @@ from typing import Any
 from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours
 from microtome.errors import OutputError
 from microtome.private.curator import Curator
+from microtome.private.image_curator import ImageCurator
+from microtome.private.image_plan import IMAGE_PROFILE_SHARE
+from microtome.private.image_rows import PrivateImages, open_images
 from microtome.private.randomness import SystemRandomness
 from microtome.private.settings import AUTO_PIVOT, PROFILE_SHARES, PrivacySettings, RunSettings, option
 from microtome.private.table import open_table
-from microtome.release import Release, ReleaseKind, keep_temporary
-from microtome.schema import Schema
+from microtome.release import ImageRelease, Release, ReleaseKind, keep_temporary
+from microtome.schema import ImageSchema, Schema
 
 
 def release(
@@ -99,6 +102,90 @@ def release(
     directory = Path(mkdtemp(prefix="microtome-"))
     try:
         return keep_temporary(curator.release(directory / "table.release"), directory)
+    except BaseException:
+        shutil.rmtree(directory)
+        raise
+
+
+def release_images(
+    source: Any,
+    schema: ImageSchema | str | Path,
+    *,
+    epsilon: float,
+    delta: float,
+    output: str | Path | None = None,
+    labels: str | Path | None = None,
+    part: str | None = None,
+    kind: str = ReleaseKind.AGGREGATES,
+    neighbours: str = Neighbours.BLANK_ONE,
+    accountant: str = Accountant.EXACT,
+    directions: str = DirectionKind.ORTHOGONAL,
+    num_slices: int | None = None,
+    slice_dim: int = 1,
+    subsample: float | None = None,
+    capacity: int | None = None,
+    profile_share: float | None = None,
+    allow_large_delta: bool = False,
+    ledger: Ledger | str | Path | None = None,
+    dataset: str | None = None,
+    run: RunSettings | None = None,
+) -> ImageRelease:
+    """Publish a private image set once, under (ε, δ)-differential privacy. The label is the pivot.
+
+    Args:
+        source: An IDX, NPZ or HDF5 file, a folder of PNG files, or an ``ImageSet``.
+        schema: What is public about the images, or the path of its YAML document.
+        epsilon: Total ε, profile included.
+        delta: Total δ.
+        output: Where to write the release; without it, a temporary file that lives as long as the result.
+        labels: The IDX file of labels, where it is not beside the images.
+        part: The part of an NPZ or HDF5 file, such as ``train``.
+        kind: ``aggregates`` (noise on means and second moments of each class) or ``records`` (noise on every image).
+        neighbours: ``blank-one``, ``add-remove`` or ``replace-one``.
+        accountant: ``exact``, ``renyi`` or ``theorem1``.
+        directions: For records: ``orthogonal`` or ``gaussian``.
+        num_slices: For records: number of slices; by default as many as fill the encoded dimension.
+        slice_dim: For records: dimension of a slice.
+        subsample: For records: Poisson sampling rate, or ``None`` for all images.
+        capacity: For records with ``add-remove``: public upper bound on the number of images.
+        profile_share: Share of the budget that counts by class and by contrast get; 0.05 by default.
+        allow_large_delta: Accept δ ≥ 1/n.
+        ledger: The book to debit, or its path; without it nothing remembers what was spent.
+        dataset: The image set's name in the book; by default the file's name.
+        run: How the work is done.
+
+    Returns:
+        The release, open for reading.
+    """
+    settings = PrivacySettings(
+        kind=option(ReleaseKind, kind, "kind"),
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=option(Neighbours, neighbours, "neighbours"),
+        accountant=option(Accountant, accountant, "accountant"),
+        directions=option(DirectionKind, directions, "directions"),
+        num_slices=num_slices,
+        slice_dim=slice_dim,
+        subsample=subsample,
+        capacity=capacity,
+        profile_share=IMAGE_PROFILE_SHARE if profile_share is None else profile_share,
+        allow_large_delta=allow_large_delta,
+    )
+    declared = schema if isinstance(schema, ImageSchema) else ImageSchema.load(schema)
+    curator = ImageCurator(
+        images=PrivateImages(open_images(source, labels=labels, part=part), declared),
+        settings=settings,
+        run=run or RunSettings(),
+        ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
+        dataset=dataset or (Path(source).name if isinstance(source, str | Path) else "images"),
+        randomness=SystemRandomness(),
+    )
+    if output is not None:
+        _refuse_own_input(Path(output), source, ledger, labels)
+        return curator.release(Path(output))
+    directory = Path(mkdtemp(prefix="microtome-"))
+    try:
+        return keep_temporary(curator.release(directory / "images.release"), directory)
     except BaseException:
         shutil.rmtree(directory)
         raise

@@ -1,18 +1,34 @@
 """The artefact that anybody may hold: its format, its manifest, and how to read it."""
 
 from microtome.release.aggregates import AggregatesRelease
-from microtome.release.artefact import Release, keep_temporary
+from microtome.release.artefact import Artefact, Release, keep_temporary
 from microtome.release.container import ContainerWriter, check_output, check_space, digest
 from microtome.release.description import contents_in_words, promise_in_words, summary
-from microtome.release.manifest import AggregateMechanism, Contents, Manifest, Mechanism, Promise, ReleaseKind
+from microtome.release.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.release.manifest import (
+    AggregateMechanism,
+    Contents,
+    ImageMomentsMechanism,
+    ImageRowsMechanism,
+    Manifest,
+    Mechanism,
+    Promise,
+    ReleaseKind,
+)
 from microtome.release.records import RecordsRelease
 from microtome.release.tables import TwoWayTables, consistent, two_way_tables
 
 __all__ = [
     "AggregateMechanism",
     "AggregatesRelease",
+    "Artefact",
     "ContainerWriter",
     "Contents",
+    "ImageMomentsMechanism",
+    "ImageMomentsRelease",
+    "ImageRelease",
+    "ImageRowsMechanism",
+    "ImageRowsRelease",
     "Manifest",
     "Mechanism",
     "Promise",

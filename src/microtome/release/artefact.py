@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import weakref
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +18,15 @@ from microtome.errors import MicrotomeError, ReleaseError
 from microtome.release.container import DiskErrors, check_output, digest
 from microtome.release.manifest import Manifest, ReleaseKind
 from microtome.schema import Codebook, Schema
+from microtome.schema.image import KEY as IMAGES
 
 
-class Release:
-    """The published artefact, of either kind. Open one with ``load``."""
+class Artefact:
+    """A published file, of a table or of images. Open one with ``load``."""
 
-    def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
+    def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
-        self.schema = Schema.from_dict(manifest.schema)
-        self.codebook = Codebook.from_parts(self.schema, manifest.codebook, arrays)
 
     @property
     def num_records(self) -> float:
@@ -34,7 +34,7 @@ class Release:
         return self.manifest.contents.num_records
 
     @classmethod
-    def load(cls, path: str | Path, *, verify: bool = True) -> Release:
+    def load(cls, path: str | Path, *, verify: bool = True) -> Self:
         """Open a release.
 
         Args:
@@ -50,7 +50,10 @@ class Release:
                 names = [name for name in file.keys() if name != "rows"]  # noqa: SIM118
                 arrays = {name: file.get_tensor(name) for name in names}
             _check_arrays(manifest, arrays)
-            release = cls._of_kind(manifest.kind)(path, manifest, arrays)
+            release = _class_of(manifest)(path, manifest, arrays)
+            if not isinstance(release, cls):
+                held, wanted = ("a table", "images") if isinstance(release, Release) else ("images", "a table")
+                raise ReleaseError(f"it is a release of {held}, where one of {wanted} is needed")
             release._check(verify=verify)
         except (SafetensorError, OSError) as error:
             raise ReleaseError(f"{path}: not a release, or damaged: {error}") from error
@@ -59,13 +62,6 @@ class Release:
         except (KeyError, TypeError, ValueError) as error:
             raise ReleaseError(f"{path}: its manifest is damaged: {error!r}") from error
         return release
-
-    @staticmethod
-    def _of_kind(kind: ReleaseKind) -> type[Release]:
-        from microtome.release.aggregates import AggregatesRelease
-        from microtome.release.records import RecordsRelease
-
-        return RecordsRelease if kind is ReleaseKind.RECORDS else AggregatesRelease
 
     def _check(self, *, verify: bool) -> None:
         """Compare the file with what the manifest says of it; read all of it if ``verify``."""
@@ -89,7 +85,30 @@ class Release:
             return str(file.metadata()["microtome_sha256"])
 
 
-def keep_temporary(release: Release, directory: Path) -> Release:
+class Release(Artefact):
+    """A release of a table, of either kind."""
+
+    def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
+        super().__init__(path, manifest)
+        self.schema = Schema.from_dict(manifest.schema)
+        self.codebook = Codebook.from_parts(self.schema, manifest.codebook, arrays)
+
+
+def _class_of(manifest: Manifest) -> Callable[[Path, Manifest, dict[str, NDArray[Any]]], Artefact]:
+    """The class of a release, by its schema and kind."""
+    from microtome.release.aggregates import AggregatesRelease
+    from microtome.release.images import ImageMomentsRelease, ImageRowsRelease
+    from microtome.release.records import RecordsRelease
+
+    if IMAGES in manifest.schema:
+        return ImageRowsRelease if manifest.kind is ReleaseKind.RECORDS else ImageMomentsRelease
+    return RecordsRelease if manifest.kind is ReleaseKind.RECORDS else AggregatesRelease
+
+
+Kept = TypeVar("Kept", bound=Artefact)
+
+
+def keep_temporary(release: Kept, directory: Path) -> Kept:
     """Tie the directory that holds a release to the release's own life."""
     weakref.finalize(release, shutil.rmtree, directory, ignore_errors=True)
     return release

@@ -6,13 +6,21 @@ from typing import Any
 
 from microtome.accounting import Event, GaussianEvent, epsilon
 from microtome.release.aggregates import AggregatesRelease
-from microtome.release.artefact import Release
-from microtome.release.manifest import VERSION, AggregateMechanism, Manifest
+from microtome.release.artefact import Artefact, Release
+from microtome.release.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.release.manifest import (
+    VERSION,
+    AggregateMechanism,
+    ImageMomentsMechanism,
+    ImageRowsMechanism,
+    Manifest,
+    Mechanism,
+)
 from microtome.release.records import RecordsRelease
 from microtome.schema import ColumnCode, NumberCells
 
 
-def promise_in_words(release: Release) -> list[str]:
+def promise_in_words(release: Artefact) -> list[str]:
     """The guarantee, a sentence a line."""
     manifest, promise, mechanism = release.manifest, release.manifest.promise, release.manifest.mechanism
     if not promise.private:
@@ -37,8 +45,10 @@ def promise_in_words(release: Release) -> list[str]:
     return lines
 
 
-def contents_in_words(release: Release) -> str:
+def contents_in_words(release: Artefact) -> str:
     """What the file holds, in a sentence."""
+    if isinstance(release, ImageRelease):
+        return _images_in_words(release)
     if isinstance(release, RecordsRelease):
         law = release.mechanism.directions
         return (
@@ -53,9 +63,34 @@ def contents_in_words(release: Release) -> str:
     return f"Counts of all pairs of {release.codebook.dim} levels of {len(release.codebook.codes)} columns{by}{spread}."
 
 
+def _images_in_words(release: ImageRelease) -> str:
+    schema = release.schema
+    what = (
+        f"Images of {schema.height} × {schema.width} pixels and {schema.channels} channels as {schema.dim} "
+        f"low-frequency components, in {schema.num_classes} classes"
+    )
+    if isinstance(release, ImageRowsRelease):
+        return f"{what}: {release.manifest.contents.num_rows:,} rows of noise σ = {release.noise_scale:.5g}."
+    assert isinstance(release, ImageMomentsRelease)
+    noise = release.mechanism
+    return (
+        f"{what}: sums with noise σ = {noise.mean_noise:.4g} and sums of products with noise σ = "
+        f"{noise.second_noise:.4g}."
+    )
+
+
 def _how(manifest: Manifest) -> list[str]:
     """What was noised, in words."""
     mechanism = manifest.mechanism
+    if isinstance(mechanism, ImageMomentsMechanism):
+        return ["Aggregates: noise was added to counts, means and second moments over all images of a class."]
+    if isinstance(mechanism, ImageRowsMechanism):
+        lines = [
+            "Records: noise was added to every image. Each class is padded with null rows, so its size tells nothing "
+            "beyond the noisy count."
+        ]
+        rate = mechanism.slices.subsample
+        return lines if rate is None else [*lines, f"Each image was sampled with probability {rate:g}."]
     if isinstance(mechanism, AggregateMechanism):
         by = (
             ""
@@ -63,6 +98,7 @@ def _how(manifest: Manifest) -> list[str]:
             else f", apart for each of the {mechanism.num_classes} classes of {mechanism.pivot!r}"
         )
         return [f"Aggregates: noise was added to counts over all records, of every pair of columns{by}."]
+    assert isinstance(mechanism, Mechanism)
     lines = ["Records: noise was added to every record."]
     if mechanism.capacity is not None:
         lines.append(f"Rows are padded to the public capacity {mechanism.capacity:,}.")
@@ -74,10 +110,10 @@ def _how(manifest: Manifest) -> list[str]:
     return lines
 
 
-def summary(release: Release) -> dict[str, Any]:
+def summary(release: Artefact) -> dict[str, Any]:
     """All figures, for ``--json``."""
-    manifest = release.manifest
-    document = manifest.to_dict()
+    document = release.manifest.to_dict()
+    held = _table_summary(release) if isinstance(release, Release) else _image_summary(release)
     return {
         "file": str(release.path),
         "fingerprint": release.fingerprint,
@@ -90,14 +126,34 @@ def summary(release: Release) -> dict[str, Any]:
             "in_words": promise_in_words(release),
         },
         "mechanism": document["mechanism"],
-        "contents": {**document["contents"], **_null_share(release), "dim": release.codebook.dim},
-        "columns": [column_summary(code) for code in release.codebook.codes],
-        "target": release.schema.target,
+        "contents": {**document["contents"], **held.pop("contents")},
+        **held,
         "checksums": document["checksums"],
     }
 
 
-def exact_epsilon(release: Release) -> float:
+def _table_summary(release: Release) -> dict[str, Any]:
+    return {
+        "contents": {**_null_share(release), "dim": release.codebook.dim},
+        "columns": [column_summary(code) for code in release.codebook.codes],
+        "target": release.schema.target,
+    }
+
+
+def _image_summary(release: Artefact) -> dict[str, Any]:
+    assert isinstance(release, ImageRelease)
+    classes = release.schema.classes or ("all",)
+    return {
+        "contents": {"dim": release.schema.dim},
+        "images": release.schema.to_dict(),
+        "classes": [
+            {"class": label, "images": float(count), "noise_scale": release.count_noise}
+            for label, count in zip(classes, release.counts, strict=True)
+        ],
+    }
+
+
+def exact_epsilon(release: Artefact) -> float:
     """ε of everything in the file at its δ, by the exact accountant."""
     return epsilon(list(release.manifest.promise.events), release.manifest.promise.delta)
 

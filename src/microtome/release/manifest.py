@@ -88,6 +88,56 @@ class AggregateMechanism:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ImageRowsMechanism:
+    """How the rows of a release of images were made, class by class.
+
+    Attributes:
+        slices: As of a table's rows; ``capacity`` bounds the rows of a class.
+        radius: The norm that became 1.
+        count_noise: Standard deviation of the counts of the profile.
+        class_rows: Rows of each class, null rows included, in the order of the file.
+    """
+
+    slices: Mechanism
+    radius: float
+    count_noise: float
+    class_rows: tuple[int, ...]
+
+    @property
+    def profile_share(self) -> float:
+        """Share of the budget (in μ²) that the profile was given."""
+        return self.slices.profile_share
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageMomentsMechanism:
+    """How the moments of a release of images were made.
+
+    Attributes:
+        profile_share: Share of the budget (in μ²) that the profile was given.
+        radius: The norm that became 1; the unit of means, centres and the radii below.
+        residual_radius: The norm of residuals that became 1 in second moments.
+        spread_radius: The norm of residuals at which a spread is 1.
+        count_noise: Standard deviation of the counts of the profile.
+        mean_noise: That of each coordinate of a class's sum of images.
+        second_noise: That of each entry of a class's second moments on the diagonal; √½ of it off the diagonal.
+        spread_noise: That of a class's sum of spreads.
+    """
+
+    profile_share: float
+    radius: float
+    residual_radius: float
+    spread_radius: float
+    count_noise: float
+    mean_noise: float
+    second_noise: float
+    spread_noise: float
+
+
+AnyMechanism = Mechanism | AggregateMechanism | ImageRowsMechanism | ImageMomentsMechanism
+
+
+@dataclass(frozen=True, kw_only=True)
 class Contents:
     """What the file holds.
 
@@ -111,7 +161,7 @@ class Manifest:
     kind: ReleaseKind
     software: str
     promise: Promise
-    mechanism: Mechanism | AggregateMechanism
+    mechanism: AnyMechanism
     contents: Contents
     schema: Mapping[str, Any]
     codebook: Mapping[str, Any]
@@ -173,7 +223,12 @@ def _promise(entries: Mapping[str, Any]) -> Promise:
     )
 
 
-def _mechanism(kind: ReleaseKind, entries: Mapping[str, Any]) -> Mechanism | AggregateMechanism:
+def _mechanism(kind: ReleaseKind, entries: Mapping[str, Any]) -> AnyMechanism:
+    if "class_rows" in entries:
+        slices = _mechanism(ReleaseKind.RECORDS, entries["slices"])
+        return ImageRowsMechanism(**{**entries, "slices": slices, "class_rows": tuple(entries["class_rows"])})
+    if "residual_radius" in entries:
+        return ImageMomentsMechanism(**entries)
     if kind is ReleaseKind.AGGREGATES:
         pairs = tuple(tuple(row) for row in entries["pair_noise"])
         return AggregateMechanism(**{**entries, "first_noise": tuple(entries["first_noise"]), "pair_noise": pairs})

@@ -5,6 +5,8 @@ from microtome.schema.codebook import Block, Codebook, ColumnCode, stratified
 from microtome.schema.column import DTYPES, Column, Kind, Outside
 from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
+from microtome.schema.image import ImageSchema
+from microtome.schema.image_code import ImageCode
 from microtome.schema.margins import project_to_simplex
 
 __all__ = [
@@ -16,6 +18,8 @@ __all__ = [
     "Codebook",
     "Column",
     "ColumnCode",
+    "ImageCode",
+    "ImageSchema",
     "Kind",
     "NumberCells",
     "Outside",

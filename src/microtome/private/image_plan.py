@@ -1,0 +1,156 @@
+"""From the wanted promise to the noise of an image release.
+
+Every touch is a Gaussian mechanism, and an image is in one class, so classes cost nothing. In μ²:
+
+| touch | an image adds | changed by blanking one | by replacing one |
+|---|---|---|---|
+| profile | 1 to its class, 1 to its contrast | 2 | 4 |
+| means | x, ‖x‖ ≤ 1, to its class | 1 | 4 (x and −x in one class) |
+| moments | r·rᵀ, ‖r‖ ≤ 1, and its spread s ≤ 1, each with noise of its own | 1 for each | 2 for each |
+
+The last line: ‖rrᵀ − r'r'ᵀ‖² = ‖r‖⁴ + ‖r'‖⁴ − 2(r·r')² ≤ 2, and two spreads of one class differ by at most 1. The
+entries of the symmetric matrix are noised once, those off the diagonal scaled by √2, so that the norm of what is noised
+is ‖r‖² exactly. All bounds are attained (``docs/privacy.md``, section 4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy.stats import binom, norm
+
+from microtome.accounting import (
+    Directions,
+    Event,
+    FailureEvent,
+    GaussianEvent,
+    Neighbours,
+    SliceEvent,
+    SubsampledEvent,
+    calibrate_noise,
+)
+from microtome.private.plan import ROUNDING
+from microtome.private.settings import PrivacySettings
+from microtome.schema import ImageSchema
+
+IMAGE_PROFILE_SHARE = 0.05
+"""What counts of images get unless told otherwise: a number a class, known well enough with little."""
+_MEAN_SHARE = 0.2
+"""Share of what the profile leaves that class means get; the rest is for second moments, which have more to say."""
+_SPREAD_SHARE = 0.05
+"""Share of the moments' part that one number a class gets: how far images are from their class's mean."""
+_OVERFLOW_SHARE = 0.05
+"""Share of δ for a class that has more images than rows were made for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageProfilePlan:
+    """The first pass: noise of counts by class and by contrast."""
+
+    noise: float
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentPlan:
+    """The passes of an aggregates release after the profile.
+
+    Attributes:
+        mean_noise: Noise of each coordinate of a class's sum of images.
+        second_noise: Noise of each entry of a class's sum of r·rᵀ on the diagonal; √½ of it off the diagonal.
+        spread_noise: Noise of a class's sum of spreads.
+        events: What these passes do to the data.
+    """
+
+    mean_noise: float
+    second_noise: float
+    spread_noise: float
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageSlicePlan:
+    """The pass of a records release after the profile."""
+
+    law: Directions
+    noise_scale: float
+    row_distance: float
+    events: tuple[Event, ...]
+
+
+def plan_image_profile(settings: PrivacySettings, schema: ImageSchema) -> ImageProfilePlan:
+    """The profile's share of the budget."""
+    replaced = settings.neighbours is Neighbours.REPLACE_ONE
+    rounding = FailureEvent(probability=(4 if replaced else 2) * ROUNDING, reason="rounding of the profile")
+    mu = math.sqrt(settings.profile_share) / _unit_noise(settings, [rounding])
+    return ImageProfilePlan(noise=math.sqrt(4 if replaced else 2) / mu, events=(GaussianEvent(mu=mu), rounding))
+
+
+def plan_moments(settings: PrivacySettings, schema: ImageSchema, spent: Sequence[Event]) -> MomentPlan:
+    """The least noise with which profile, means and moments together keep the promise."""
+    replaced = settings.neighbours is Neighbours.REPLACE_ONE
+    touched = (2 if replaced else 1) * (schema.dim + schema.dim * (schema.dim + 1) // 2 + 1)
+    rounding = FailureEvent(probability=touched * ROUNDING, reason="rounding of the moments")
+    mu = 1.0 / _unit_noise(settings, [*spent, rounding])
+    mean_mu, moment_mu = mu * math.sqrt(_MEAN_SHARE), mu * math.sqrt(1.0 - _MEAN_SHARE)
+    mean_shift, moment_shift = (2.0, math.sqrt(2.0)) if replaced else (1.0, 1.0)
+    return MomentPlan(
+        mean_noise=mean_shift / mean_mu,
+        second_noise=moment_shift / (moment_mu * math.sqrt(1.0 - _SPREAD_SHARE)),
+        spread_noise=moment_shift / (moment_mu * math.sqrt(_SPREAD_SHARE)),
+        events=(GaussianEvent(mu=mean_mu), GaussianEvent(mu=moment_mu), rounding),
+    )
+
+
+def plan_image_slices(settings: PrivacySettings, schema: ImageSchema, spent: Sequence[Event]) -> ImageSlicePlan:
+    """The least noise with which profile and slices together keep the promise.
+
+    Blanking an image turns its row into a null row of the same class. Replacing it moves a row by at most 2 within a
+    class, or by 1 in each of two.
+    """
+    law = settings.direction_law(schema.dim)
+    distance = settings.neighbours.row_distance(nonnegative=False)
+    failures = (
+        FailureEvent(probability=2 * law.count * ROUNDING, reason="rounding of the slices"),
+        FailureEvent(probability=_OVERFLOW_SHARE * settings.delta, reason="a class overflows its rows"),
+    )
+
+    def events(noise_scale: float) -> tuple[Event, ...]:
+        sliced = SliceEvent(directions=law, row_distance=distance, noise_scale=noise_scale)
+        if settings.subsample is None:
+            return (sliced, *failures)
+        symmetric = settings.neighbours is Neighbours.REPLACE_ONE
+        return (SubsampledEvent(rate=settings.subsample, event=sliced, symmetric=symmetric), *failures)
+
+    noise_scale = calibrate_noise(
+        lambda scale: [*spent, *events(scale)],
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        accountant=settings.accountant,
+    )
+    return ImageSlicePlan(law=law, noise_scale=noise_scale, row_distance=distance, events=events(noise_scale))
+
+
+def class_rows(counts: Sequence[float], noise: float, settings: PrivacySettings) -> tuple[int, ...]:
+    """Rows to make for each class: enough for its images, or its sample of them, but for a failure that is counted.
+
+    Computed from published counts, so it tells nothing more than they do. Half of the failure is the count's noise,
+    half the sample's size.
+    """
+    chance = _OVERFLOW_SHARE * settings.delta / (2 * len(counts))
+    upper = [max(math.ceil(count + float(norm.isf(chance)) * noise), 1) for count in counts]
+    if settings.subsample is not None:
+        upper = [min(int(binom.isf(chance, bound, settings.subsample)) + 1, bound) for bound in upper]
+    return tuple(min(bound, settings.capacity or bound) for bound in upper)
+
+
+def _unit_noise(settings: PrivacySettings, others: Sequence[Event]) -> float:
+    """Noise of one number of sensitivity 1 that fits beside the other events."""
+    return calibrate_noise(
+        lambda scale: [*others, GaussianEvent(mu=1.0 / scale)],
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        accountant=settings.accountant,
+    )
