@@ -64,9 +64,7 @@ def code_column(code: ColumnCode, table: CodedTable) -> CodedColumn:
     name, cells = code.column.name, code.cells
     values, gone = table.values[name], table.missing(name)
     if isinstance(cells, NumberCells):
-        low, high = cells.edges[0], cells.edges[-1]
-        inside = (values >= low) & (values <= high)
-        found = np.where(inside, cells.locate(np.where(inside, values, low)), MISSING)
+        found = cells.locate(np.where(gone, 0.0, values))  # Beyond the ends is at the ends, as the release has it too.
     else:
         found = np.append(_cell_of_label(code, table.labels[name]), MISSING)[values]
     return CodedColumn(code=code, cells=np.where(gone, len(cells) - 1 if cells.missing else MISSING, found))
@@ -88,9 +86,12 @@ def compare_with_release(
 
 
 def _cell_of_label(code: ColumnCode, labels: tuple[str, ...]) -> Ints:
-    """The cell of each label of the synthetic table; −1 where there is none."""
-    place = {label: index for index, label in enumerate(_cell_labels(code))}
-    return np.array([place.get(label, MISSING) for label in labels], dtype=np.int64)
+    """The cell of each label of the synthetic table: "(other)" for one without a name, −1 if there is no such cell."""
+    names = _cell_labels(code)
+    place = {label: index for index, label in enumerate(names)}
+    assert isinstance(code.cells, CategoryCells)
+    unnamed = len(names) - 1 if code.cells.other else MISSING
+    return np.array([place.get(label, unnamed) for label in labels], dtype=np.int64)
 
 
 def _cell_labels(code: ColumnCode) -> tuple[str, ...]:
@@ -142,7 +143,7 @@ def _measured_column(one: CodedColumn, table: CodedTable, total: float, rng: np.
         score=1.0 - float(np.abs(real - made).max()) if len(present) else None,
         floor=float(np.mean(gaps)),
         distribution=_histogram(code, values, total),
-        coverage=_bounds(code, present, float(((one.cells == MISSING) & ~np.isnan(values)).mean())),
+        coverage=_bounds(code, values),
     )
 
 
@@ -206,12 +207,14 @@ def _histogram(code: ColumnCode, values: Floats, total: float) -> Distribution:
     )
 
 
-def _bounds(code: ColumnCode, present: Floats, outside: float) -> Coverage:
+def _bounds(code: ColumnCode, values: Floats) -> Coverage:
     cells = code.cells
     assert isinstance(cells, NumberCells)
-    released = (float(cells.edges[0]), float(cells.edges[-1]) - cells.integral)
-    found = (float(present[0]), float(present[-1])) if len(present) else released
-    texts = [(short_number(code.column, low), short_number(code.column, high)) for low, high in (released, found)]
+    low, high = float(cells.edges[0]), float(cells.edges[-1]) - cells.integral
+    present = values[~np.isnan(values)]
+    found = (float(present.min()), float(present.max())) if len(present) else (low, high)
+    texts = [(short_number(code.column, a), short_number(code.column, b)) for a, b in ((low, high), found)]
+    outside = float(((values < low) | (values > high)).mean())
     return Coverage(bounds=texts[0], synthetic_bounds=texts[1], outside=outside)
 
 

@@ -1,0 +1,132 @@
+"""A report from a release alone: right within its stated noise, and honest where the noise hides everything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from conftest import blurred
+from fit_support import planted, planted_release
+from microtome.demo import population, population_schema
+from microtome.errors import ParameterError
+from microtome.evaluation import report
+from microtome.evaluation.coded import code_tables
+from microtome.evaluation.pairs import AllPairs
+from microtome.evaluation.released import code_column, compare_with_release
+from microtome.evaluation.tables import read_table
+from microtome.release import Release, ReleaseKind
+from support import FixedRandomness, levels_of, people, people_schema, publish
+
+
+def against(release: Release, table: pa.Table) -> tuple[dict[str, object], AllPairs]:
+    (made,), _ = code_tables([read_table(table, "made")], release.schema)
+    columns, pairs = compare_with_release(release, made, np.random.default_rng(0))
+    assert pairs is not None
+    return {column.name: column for column in columns}, pairs
+
+
+def test_values_fall_into_the_levels_that_the_release_counted_them_in(tmp_path: Path) -> None:
+    table = people(2_000)
+    release = publish(table, people_schema(), tmp_path / "p.release", kind=ReleaseKind.AGGREGATES, epsilon=50.0)
+    (made,), _ = code_tables([read_table(table, "made")], release.schema)
+    ours = np.stack([code_column(code, made).levels for code in release.codebook.codes], axis=1)
+    theirs = levels_of(table, release.codebook)
+    known = ours >= 0
+    assert known.all()
+    assert (ours == theirs)[known].all()
+
+
+@pytest.mark.parametrize("kind", list(ReleaseKind))
+def test_the_table_itself_scores_as_high_as_the_noise_allows(tmp_path: Path, kind: ReleaseKind) -> None:
+    table = population(5_000, seed=2)
+    release = publish(table, population_schema(), tmp_path / "t.release", kind=kind, epsilon=8.0)
+    columns, _ = against(release, table)
+    for column in columns.values():
+        assert column.score is not None  # type: ignore[attr-defined]
+        if column.coverage.bounds and column.coverage.outside > 0:  # type: ignore[attr-defined]
+            continue  # Tails that the profile could not tell from noise.
+        assert 1.0 - column.score < 3.0 * column.noise_floor + 0.005, column.name  # type: ignore[attr-defined]
+
+
+def test_the_noise_floor_is_what_noise_does(tmp_path: Path) -> None:
+    table, gaps, floors = population(5_000, seed=2), [], []
+    for seed in range(5):
+        release = publish(
+            table,
+            population_schema(),
+            tmp_path / f"{seed}.release",
+            kind=ReleaseKind.AGGREGATES,
+            epsilon=0.5,
+            randomness=FixedRandomness(seed),
+        )
+        column = against(release, table)[0]["education"]
+        gaps.append(1.0 - column.score)  # type: ignore[attr-defined]
+        floors.append(column.noise_floor)  # type: ignore[attr-defined]
+    assert 0.6 < np.mean(gaps) / np.mean(floors) < 1.6
+
+
+def test_dependence_kept_is_right_within_its_error(tmp_path: Path) -> None:
+    table = planted(20_000)
+    release = planted_release(
+        tmp_path / "p.release", table=table, kind=ReleaseKind.AGGREGATES, epsilon=2.0, randomness=FixedRandomness(3)
+    )
+    truth = {}
+    for share in (0.0, 0.5, 1.0):
+        _, pairs = against(release, blurred(table, share, seed=1))
+        assert pairs.error is not None
+        assert pairs.error_deviation is not None
+        truth[share] = (pairs.error, pairs.error_deviation)
+    assert truth[0.0][0] == pytest.approx(0.0, abs=4 * truth[0.0][1] + 0.005)
+    # A pair keeps its link where neither value was replaced: a quarter of it, so 1 − (1 − ¼)² of the squares are gone.
+    assert truth[0.5][0] == pytest.approx(0.75**2, abs=0.05)
+    assert truth[1.0][0] == pytest.approx(1.0, abs=0.03)
+
+
+def test_noise_that_hides_dependence_is_not_taken_for_its_absence(tmp_path: Path) -> None:
+    table = planted(300)
+    release = planted_release(tmp_path / "p.release", table=table, epsilon=0.5, randomness=FixedRandomness(4))
+    _, pairs = against(release, table)
+    assert pairs.error is None
+    assert any(pair.is_hidden for pair in pairs.pairs.values())
+    for pair in pairs.pairs.values():
+        if pair.is_hidden:
+            assert pair.dependence_error is not None
+            assert pair.dependence_error > 0.3, "strong dependence could be hidden"
+
+
+def test_values_that_the_release_does_not_know_are_counted_as_such(tmp_path: Path) -> None:
+    table = planted(4_000)
+    release = planted_release(tmp_path / "p.release", table=table, kind=ReleaseKind.AGGREGATES)
+    odd = table.set_column(0, "shape", pa.array(["hollow"] * 1_000 + table["shape"].to_pylist()[1_000:]))
+    columns, _ = against(release, odd)
+    shape = columns["shape"]
+    assert shape.coverage.outside == pytest.approx(0.25)  # type: ignore[attr-defined]
+    assert shape.score == pytest.approx(0.75, abs=0.03)  # type: ignore[attr-defined]
+    assert shape.distribution.labels[-1] == "not in the release"  # type: ignore[attr-defined]
+
+
+def test_a_page_from_a_release_is_free_to_publish_only_if_the_release_is(tmp_path: Path) -> None:
+    release = planted_release(tmp_path / "p.release", kind=ReleaseKind.AGGREGATES)
+    tested = report(None, planted(), release=release)
+    assert not tested.figures.free_to_publish, "its noise was injected by a test"
+    assert "promises nothing" in tested.figures.stamp
+    assert "Free to publish" not in tested.html
+
+
+def test_a_release_has_its_own_schema_and_no_rows_to_hold_out(tmp_path: Path) -> None:
+    release = planted_release(tmp_path / "p.release")
+    for option in ({"target": "large"}, {"holdout": planted()}, {"schema": release.schema}):
+        with pytest.raises(ParameterError, match="a release brings its own schema"):
+            report(None, planted(), release=release, **option)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="give the real table, or a release"):
+        report(None, planted())
+
+
+def test_directions_that_do_not_span_the_rows_leave_the_columns(tmp_path: Path) -> None:
+    release = planted_release(tmp_path / "p.release", num_slices=3)
+    found = report(None, planted(), release=release)
+    assert isinstance(found.figures.pairs, str)
+    assert "says nothing of pairs" in found.html
