@@ -4,8 +4,16 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO ?= demo-output
+BASELINES ?= .venv-baselines
+BASELINES_PYTHON ?= python3.11
+SOURCE ?= states14
+TASKS ?=
+METHODS ?=
+EPSILONS ?= 5.1 8.1
+SEEDS ?= 0 1 2
+TIME_LIMIT ?= 900
 
-.PHONY: demo test test-all lint format bench-release bench-kernel bench-quality bench-report clean
+.PHONY: demo test test-all lint format bench bench-env bench-release bench-kernel bench-quality bench-report clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
@@ -25,6 +33,19 @@ lint: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# One process a run; runs that are in benchmarks/results/comparison are not repeated. make bench TASKS=… EPSILONS=…
+bench: $(STAMP) bench-env
+	$(BIN)/python benchmarks/compare.py --source $(SOURCE) $(if $(TASKS),--tasks $(TASKS)) \
+	  $(if $(METHODS),--methods $(METHODS)) --epsilons $(EPSILONS) --seeds $(SEEDS) --time-limit $(TIME_LIMIT)
+
+# Packages that pin old versions of ours; dpmm takes Python 3.10 or 3.11 only.
+bench-env: $(BASELINES)/.installed
+
+$(BASELINES)/.installed: benchmarks/requirements-baselines.txt
+	test -x $(BASELINES)/bin/python || $(BASELINES_PYTHON) -m venv $(BASELINES)
+	$(BASELINES)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
 
 bench-release: $(STAMP)
 	$(BIN)/python benchmarks/release_throughput.py

@@ -1,7 +1,8 @@
-"""The ACS prediction tasks of the paper, from files that are never committed.
+"""The prediction tasks of the paper, and Adult, from files that are never committed.
 
 They are looked for in the folder named by the environment variable ``MICROTOME_DATA``, else in ``shared/data``
-beside the checkout. What is declared as public about them is what the survey's code book and the tasks' own
+beside the checkout; the paper's own tables (California, whole) are downloaded by the ``folktables`` package where
+there is internet. What is declared as public about them is what the survey's code book and the tasks' own
 definitions publish: code lists (for want of the code book itself, the codes that occur anywhere in the file),
 ages 0–99, hours 0–99, the tasks' income limits. No value of a single record is declared.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +27,45 @@ NUMERIC: dict[str, dict[str, tuple[int, int]]] = {
     "Mobility": {"AGEP": (0, 99), "PINCP": (-20_000, 1_500_000)},
     "Employment": {"AGEP": (0, 99)},
     "TravelTime": {"AGEP": (0, 99), "POVPIP": (0, 501)},
+    "Adult": {
+        "age": (17, 90),
+        "fnlwgt": (10_000, 1_500_000),
+        "education-num": (1, 16),
+        "capital-gain": (0, 99_999),
+        "capital-loss": (0, 4_500),
+        "hours-per-week": (1, 99),
+    },
 }
 """Numeric columns as the paper counts them; in Mobility WKHP and JWMNP are therefore categories."""
-TASKS = tuple(NUMERIC)
+TASKS = ("Income", "PublicCoverage", "Mobility", "Employment", "TravelTime")
+_ADULT = (
+    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
+    *("race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", TARGET),
+)
+
+
+class Source(StrEnum):
+    """Where a table comes from. Figures of one source are never shown as another's."""
+
+    STATES = "states14"
+    CALIFORNIA = "california-40pct"
+    FOLKTABLES = "folktables"
+    ADULT = "adult"
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that this source has."""
+        return {Source.ADULT: ("Adult",), Source.CALIFORNIA: tuple(_CALIFORNIA_TARGET)}.get(self, TASKS)
+
+    @property
+    def title(self) -> str:
+        """What to call it in a report."""
+        return {
+            Source.STATES: "ACS 2018, 14 whole states",
+            Source.CALIFORNIA: "ACS 2018, a 40 % sample of California",
+            Source.FOLKTABLES: "ACS 2018, California, all rows (the paper's tables)",
+            Source.ADULT: "UCI Adult",
+        }[self]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,20 +94,51 @@ def data_folder() -> Path:
     return Path(os.environ.get("MICROTOME_DATA", beside))
 
 
-def load_task(name: str, seed: int, *, california: bool = False) -> Task:
-    """A task, 80 % of its rows for training by the given seed."""
-    frame = _read(name, california)
-    order = np.random.default_rng(seed).permutation(len(frame))
-    cut = int(0.8 * len(frame))
+def load_task(name: str, seed: int, *, source: Source = Source.STATES, rows: int | None = None) -> Task:
+    """A task, 80 % of its rows (or of the first ``rows`` in shuffled order) for training by the given seed."""
+    frame = _read(name, source)
+    order = np.random.default_rng(seed).permutation(len(frame))[:rows]
+    cut = int(0.8 * len(order))
     train, test = (frame.iloc[part].reset_index(drop=True) for part in (order[:cut], order[cut:]))
     return Task(name=name, schema=_schema(frame, NUMERIC[name]), train=train, test=test)
 
 
-def _read(name: str, california: bool) -> pd.DataFrame:
-    if not california:
+def _read(name: str, source: Source) -> pd.DataFrame:
+    if name not in source.tasks:
+        raise ValueError(f"source {source} has no task {name}; it has {', '.join(source.tasks)}")
+    if source is Source.FOLKTABLES:
+        return _download(name)
+    if source is Source.ADULT:
+        return _read_adult()
+    if source is Source.STATES:
         return pd.read_parquet(data_folder() / "acs14" / f"ACS{name}.parquet")
     frame = pd.read_parquet(data_folder() / "acs_ca" / f"ACS{name}_CA2018_40pct.parquet")
     return frame.drop(columns="split").rename(columns={_CALIFORNIA_TARGET[name]: TARGET}).reset_index(drop=True)
+
+
+def _download(name: str) -> pd.DataFrame:
+    """The paper's table of a task, as folktables builds it; the survey's file is kept beside the other data."""
+    try:
+        import folktables
+    except ImportError:
+        raise SystemExit("--source folktables needs the package of that name: pip install folktables") from None
+    survey = folktables.ACSDataSource(
+        survey_year="2018", horizon="1-Year", survey="person", root_dir=str(data_folder() / "folktables")
+    )
+    problem = getattr(folktables, f"ACS{name}")
+    features, labels, _ = problem.df_to_numpy(survey.get_data(states=["CA"], download=True))
+    return pd.DataFrame(features, columns=problem.features).assign(**{TARGET: np.asarray(labels).astype("int8")})
+
+
+def _read_adult() -> pd.DataFrame:
+    """Both files of Adult; the second has a comment line on top and a dot after each label."""
+    folder = data_folder() / "adult"
+    parts = [
+        pd.read_csv(folder / name, names=list(_ADULT), skipinitialspace=True, skiprows=skipped)
+        for name, skipped in (("adult.data.gz", 0), ("adult.test.gz", 1))
+    ]
+    frame = pd.concat(parts, ignore_index=True)
+    return frame.assign(**{TARGET: frame[TARGET].str.startswith(">50K").astype("int8")})
 
 
 def _schema(frame: pd.DataFrame, numeric: dict[str, tuple[int, int]]) -> Schema:
@@ -83,7 +152,8 @@ def _schema(frame: pd.DataFrame, numeric: dict[str, tuple[int, int]]) -> Schema:
         elif dtype == "bool":
             column = Column(name=name, kind=Kind.BOOLEAN, missing=False)
         else:
+            stored = "string" if dtype in ("object", "str") else dtype
             codes = tuple(sorted(frame[name].unique().tolist()))
-            column = Column(name=name, kind=Kind.CATEGORICAL, dtype=dtype, categories=codes, missing=False)
+            column = Column(name=name, kind=Kind.CATEGORICAL, dtype=stored, categories=codes, missing=False)
         columns.append(column)
     return Schema(columns=tuple(columns), target=TARGET)

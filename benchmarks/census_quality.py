@@ -56,7 +56,7 @@ def _references(results: ResultFile, name: str, seed: int) -> None:
         if not results.has(key):
             task = load_task(name, seed)
             frame = task.train if label == "real rows" else independent_columns(task.train, seed)
-            results.add(key, {"metrics": evaluate(task, frame)})
+            results.put(key, {"metrics": evaluate(task, frame)})
 
 
 def _fit(results: ResultFile, name: str, seed: int, label: str, loss: LossMix, options: argparse.Namespace) -> None:
@@ -64,7 +64,7 @@ def _fit(results: ResultFile, name: str, seed: int, label: str, loss: LossMix, o
     if results.has(key):
         return
     values = run(load_task(name, seed), seed, FitSettings(loss=loss), options)
-    results.add(key, values)
+    results.put(key, values)
     print(key, {metric: value and round(value, 4) for metric, value in values["metrics"].items()}, flush=True)
 
 

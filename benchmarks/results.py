@@ -12,24 +12,32 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent / "results"
-_PACKAGES = ("microtome", "numpy", "scipy", "pandas", "pyarrow", "torch", "scikit-learn", "sdmetrics")
+_PACKAGES = (
+    *("microtome", "numpy", "scipy", "pandas", "pyarrow", "torch", "scikit-learn", "sdmetrics"),
+    *("opacus", "dpmm", "opendp"),
+)
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages of this environment that figures may depend on."""
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def environment() -> dict[str, Any]:
     """What the figures were measured with."""
-    versions = {}
-    for name in _PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            versions[name] = None
     git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=FOLDER.parent, check=False)
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": git.stdout.strip() or None,
         "python": platform.python_version(),
         "cores": os.cpu_count(),
-        "versions": versions,
+        "versions": versions(),
     }
 
 
@@ -38,16 +46,25 @@ class ResultFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.runs: list[dict[str, Any]] = json.loads(path.read_text())["runs"] if path.exists() else []
+        self.runs = self._read()
+
+    def find(self, key: dict[str, Any]) -> dict[str, Any] | None:
+        """The run with this key, if it is there."""
+        return next((run for run in self.runs if run["key"] == key), None)
 
     def has(self, key: dict[str, Any]) -> bool:
         """Whether a run with this key is there."""
-        return any(run["key"] == key for run in self.runs)
+        return self.find(key) is not None
 
-    def add(self, key: dict[str, Any], values: dict[str, Any]) -> None:
-        """Add a run and write the file."""
+    def put(self, key: dict[str, Any], values: dict[str, Any]) -> None:
+        """Add a run, in place of an earlier one with this key, and write the file."""
+        self.runs = [run for run in self._read() if run["key"] != key]
         self.runs.append({"key": key, **values, "environment": environment()})
         self.path.parent.mkdir(parents=True, exist_ok=True)
         partial = self.path.with_suffix(".partial")
         partial.write_text(json.dumps({"runs": self.runs}, indent=1) + "\n")
         partial.replace(self.path)
+
+    def _read(self) -> list[dict[str, Any]]:
+        """The runs as they are in the file now: another process may have added some."""
+        return json.loads(self.path.read_text())["runs"] if self.path.exists() else []

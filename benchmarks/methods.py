@@ -1,0 +1,125 @@
+"""What is compared: names, titles, and in which environment each method runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Environment(StrEnum):
+    """Which interpreter runs a method."""
+
+    PROJECT = "project"
+    BASELINES = "baselines"
+
+    def python(self) -> Path:
+        """Its interpreter: this one, or that of ``make bench-env`` (``MICROTOME_BASELINES`` names another folder)."""
+        if self is Environment.PROJECT:
+            return Path(sys.executable)
+        return Path(os.environ.get("MICROTOME_BASELINES", ROOT / ".venv-baselines")) / "bin" / "python"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A method of the comparison.
+
+    Attributes:
+        title: What reports call it.
+        place: ``module:class`` of its implementation.
+        environment: Where it runs.
+        uses_epsilon: False for the references, which are not private.
+        remark: What a reader of the table has to know.
+    """
+
+    title: str
+    place: str
+    environment: Environment = Environment.PROJECT
+    uses_epsilon: bool = True
+    remark: str = ""
+
+    def load(self) -> Any:
+        """The class; imports what its environment has."""
+        module, _, name = self.place.partition(":")
+        return getattr(import_module(module), name)
+
+
+METHODS: dict[str, Entry] = {
+    "real": Entry(
+        title="real training rows",
+        place="baselines.margins:RealRows",
+        uses_epsilon=False,
+        remark="Not private: the ceiling.",
+    ),
+    "shuffled": Entry(
+        title="independent columns, exact margins",
+        place="baselines.margins:ShuffledColumns",
+        uses_epsilon=False,
+        remark="Not private: what a metric gives to rows that know no dependence.",
+    ),
+    "independent": Entry(
+        title="independent columns, DP margins",
+        place="baselines.margins:NoisyMargins",
+        remark="One Gaussian mechanism for all histograms.",
+    ),
+    "aggregates": Entry(
+        title="**Microtome, aggregates**",
+        place="baselines.slicing:Aggregates",
+        remark="Defaults of `release --kind aggregates` and `fit`.",
+    ),
+    "records": Entry(
+        title="**Microtome, records**",
+        place="baselines.slicing:Records",
+        remark="Defaults of `release` and `fit`. Needs no trusted collector: every record is noised by itself.",
+    ),
+    "mst": Entry(
+        title="MST",
+        place="baselines.marginal_models:MST",
+        environment=Environment.BASELINES,
+        remark="`dpmm`. A tenth of ε cuts numeric columns into bins.",
+    ),
+    "aim": Entry(
+        title="AIM",
+        place="baselines.marginal_models:AIM",
+        environment=Environment.BASELINES,
+        remark="`dpmm`, with model size and iterations cut so that it ends within the time limit; ε as for MST.",
+    ),
+    "privbayes": Entry(
+        title="PrivBayes+PGM",
+        place="baselines.marginal_models:PrivBayes",
+        environment=Environment.BASELINES,
+        remark="`dpmm`, with the score replaced by the one whose sensitivity it assumes; ε as for MST.",
+    ),
+    "merf": Entry(
+        title="DP-MERF",
+        place="baselines.merf:DPMERF",
+        remark="Written by us from its paper.",
+    ),
+    "dpsgd": Entry(
+        title="DP-SGD GAN",
+        place="baselines.dpsgd_gan:DPSGDGAN",
+        environment=Environment.BASELINES,
+        remark="Opacus; in place of SmartNoise's, whose accounting does not hold.",
+    ),
+    "pate": Entry(
+        title="PATE-GAN",
+        place="baselines.pate_gan:PATEGAN",
+        remark="Written by us from its paper with Gaussian votes; in place of SmartNoise's.",
+    ),
+    "slicewass": Entry(
+        title="SliceWass",
+        place="baselines.slicing:SliceWass",
+        remark="Sliced Wasserstein on the slicing mechanism (k = 1), with the paper's training.",
+    ),
+    "algorithm1": Entry(
+        title="Algorithm 1 as printed",
+        place="baselines.slicing:Algorithm1",
+        remark="The paper's mechanism, accountant, subsampling and training.",
+    ),
+}

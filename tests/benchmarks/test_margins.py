@@ -1,0 +1,112 @@
+"""Independent columns from noisy histograms: sensitivity, noise, and what comes out."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from baselines.margins import MOST_CELLS, NoisyMargins, ShuffledColumns, cells, edges_of, num_cells
+from baselines.protocol import RunContext
+
+from microtome.accounting import gaussian_delta
+from microtome.schema import Column, Kind, Schema
+
+CONTEXT = RunContext(seed=0, time_limit=60)
+
+
+def table(rows, columns=3):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({f"c{i}": rng.choice(["a", "b", "c"], rows, p=[0.6, 0.3, 0.1]) for i in range(columns)})
+    categories = tuple("abcdefghij")
+    described = [Column(name=name, kind=Kind.CATEGORICAL, categories=categories, missing=False) for name in frame]
+    return frame, Schema(columns=tuple(described))
+
+
+def test_sensitivity_is_one_cell_a_column():
+    frame, schema = table(50, columns=7)
+    with_row, without = (
+        np.concatenate([np.bincount(cells(rows[c.name], c), minlength=num_cells(c)) for c in schema.columns])
+        for rows in (frame, frame.iloc[1:])
+    )
+    assert np.linalg.norm(with_row - without) == pytest.approx(math.sqrt(7))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 5.1])
+def test_noise_spends_the_whole_budget_and_no_more(epsilon):
+    frame, schema = table(100, columns=5)
+    method = NoisyMargins(CONTEXT)
+    method.fit(frame, schema, epsilon, 1e-5)
+    assert gaussian_delta(epsilon, math.sqrt(5) / method.noise_scale) == pytest.approx(1e-5, rel=1e-4)
+    assert gaussian_delta(epsilon, math.sqrt(5) / (0.7 * method.noise_scale)) > 1e-5
+
+
+def test_noise_has_the_scale_that_is_stated(monkeypatch):
+    frame, schema = table(10_000, columns=40)
+    seen = []
+    monkeypatch.setattr(
+        "baselines.margins.project_to_simplex", lambda counts, total: seen.append(counts) or np.ones(10) / 10
+    )
+    method = NoisyMargins(CONTEXT)
+    method.fit(frame, schema, 1.0, 1e-5)
+    true = [np.bincount(cells(frame[c.name], c), minlength=10) for c in schema.columns]
+    measured = np.std(np.concatenate(seen) - np.concatenate(true))
+    assert 0.85 < measured / method.noise_scale < 1.15
+
+
+def test_noise_is_new_in_every_run():
+    frame, schema = table(1000)
+    one, other = NoisyMargins(CONTEXT), NoisyMargins(CONTEXT)
+    one.fit(frame, schema, 1.0, 1e-5)
+    other.fit(frame, schema, 1.0, 1e-5)
+    assert not one.sample(200).equals(other.sample(200))
+
+
+def test_margins_come_back():
+    frame, schema = table(20_000)
+    method = NoisyMargins(CONTEXT)
+    method.fit(frame, schema, 5.0, 1e-5)
+    shares = method.sample(20_000)["c0"].value_counts(normalize=True)
+    assert shares["a"] == pytest.approx((frame["c0"] == "a").mean(), abs=0.02)
+    assert set(shares.index) <= set("abcdefghij")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "count"),
+    [((0, 99), 100), ((17, 90), 74), ((-20_000, 1_500_000), MOST_CELLS + 2), ((0, 99_999), MOST_CELLS)],
+)
+def test_cells_cover_the_declared_range_and_every_value_has_one(bounds, count):
+    column = Column(name="x", kind=Kind.INTEGER, bounds=bounds, missing=False)
+    edges = edges_of(column)
+    assert num_cells(column) == count
+    assert edges[0] <= bounds[0] < bounds[1] <= edges[-1]
+    assert (np.diff(edges) > 0).all()
+    found = cells(pd.Series([bounds[0], bounds[1], 0 if bounds[0] <= 0 else bounds[0]]), column)
+    assert found[0] == 0
+    assert found[1] == count - 1
+
+
+def test_zero_is_a_cell_of_its_own():
+    column = Column(name="x", kind=Kind.INTEGER, bounds=(-20_000, 1_500_000), missing=False)
+    found = cells(pd.Series([-1, 0, 1]), column)
+    assert len(set(found.tolist())) == 3
+
+
+def test_numbers_stay_whole_and_in_bounds():
+    column = Column(name="x", kind=Kind.INTEGER, dtype="float32", bounds=(-20_000, 1_500_000), missing=False)
+    frame = pd.DataFrame({"x": np.array([0.0] * 500 + [40_000.0] * 500, dtype="float32")})
+    method = NoisyMargins(CONTEXT)
+    method.fit(frame, Schema(columns=(column,)), 50.0, 1e-5)
+    drawn = method.sample(5000)["x"]
+    assert str(drawn.dtype) == "float32"
+    assert (drawn == drawn.round()).all()
+    assert drawn.between(-20_000, 1_500_000).all()
+    assert (drawn == 0).mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_shuffled_columns_keep_margins_and_lose_dependence():
+    frame = pd.DataFrame({"a": np.arange(1000) % 2, "b": np.arange(1000) % 2})
+    method = ShuffledColumns(CONTEXT)
+    method.fit(frame, Schema(columns=(Column(name="a", kind=Kind.INTEGER, bounds=(0, 1)),)), 1.0, 1e-5)
+    made = method.sample(1000)
+    assert made["a"].sum() == 500
+    assert abs(np.corrcoef(made["a"], made["b"])[0, 1]) < 0.2
