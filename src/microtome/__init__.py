@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from microtome.accounting import Ledger
+    from microtome.adaptation import DomainAdapter
     from microtome.evaluation import report
     from microtome.private import draft_schema, release
     from microtome.release import Release
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Column": "microtome.schema",
+    "DomainAdapter": "microtome.adaptation",
     "FitSettings": "microtome.training",
     "Ledger": "microtome.accounting",
     "Release": "microtome.release",
@@ -38,7 +40,18 @@ _HOMES = {
     "report": "microtome.evaluation",
 }
 
-__all__ = ["Column", "FitSettings", "Ledger", "Release", "Schema", "Synthesizer", "draft_schema", "release", "report"]
+__all__ = [
+    "Column",
+    "DomainAdapter",
+    "FitSettings",
+    "Ledger",
+    "Release",
+    "Schema",
+    "Synthesizer",
+    "draft_schema",
+    "release",
+    "report",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -37,7 +37,7 @@ def test_public_names_are_these_and_all_resolve() -> None:
         microtome.disabled_dp  # noqa: B018
 
 
-@pytest.mark.parametrize("package", ["accounting", "schema", "private", "release", "demo"])
+@pytest.mark.parametrize("package", ["accounting", "auditing", "schema", "private", "release", "demo"])
 def test_names_of_the_packages_resolve(package: str) -> None:
     module = import_module(f"microtome.{package}")
     assert module.__all__ == sorted(module.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
@@ -104,7 +104,11 @@ def test_noise_is_added_in_one_place() -> None:
 def test_one_function_turns_rows_into_a_release() -> None:
     makers = [(path.name, inside) for path in PRIVATE for inside, called in calls(path) if called == "SlicingMechanism"]
     writers = [(path.name, inside) for path in PRIVATE for inside, called in calls(path) if called == "ContainerWriter"]
-    assert makers == [("curator.py", "_publish_slices"), ("image_curator.py", "_publish_rows")]
+    assert makers == [
+        ("batches.py", "batch"),
+        ("curator.py", "_publish_slices"),
+        ("image_curator.py", "_publish_rows"),
+    ]
     assert writers == [
         ("curator.py", "_publish_slices"),
         ("curator.py", "_publish_aggregates"),

@@ -1,0 +1,15 @@
+"""Domain adaptation: a classifier from labelled public images and unlabelled private ones of another look.
+
+pictures.py    images of any layout to one kind of array, checked
+network.py     the extractor that both domains share, and the classifier's head
+alignment.py   how far source features are from the noisy slices of private ones
+trainer.py     cross-entropy on the source, and from some epoch on the alignment
+promise.py     what is private, under which neighbours, and what the whole training costs
+adapter.py     the face: ``DomainAdapter``
+"""
+
+from microtome.adaptation.adapter import DomainAdapter
+from microtome.adaptation.promise import AdaptationPromise
+from microtome.adaptation.settings import AdaptationSettings, Alignment
+
+__all__ = ["AdaptationPromise", "AdaptationSettings", "Alignment", "DomainAdapter"]

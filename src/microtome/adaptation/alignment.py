@@ -1,0 +1,69 @@
+"""How far source features are from the noisy slices of private ones: the smoothed-sliced divergence of a step.
+
+    wasserstein   d · W₂² of one-dimensional slices: a shift of all rows by v counts as ‖v‖², whatever the dimension d
+    kernel        the kernel f-divergence (KL) of the slices, Eqs. (6)–(7) of the paper
+
+Both losses compare the source's rows, smoothed by the same noise, with released numbers that are constants here. The
+private batch is padded with null rows, so as many null rows join the source's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from microtome.adaptation.network import AdaptationNetwork
+from microtome.adaptation.settings import Alignment
+from microtome.divergences import KernelFDivergence, SlicedWasserstein
+
+_LANDMARKS = 32
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TargetBatch:
+    """Slices of one batch of target rows.
+
+    Attributes:
+        slices: Their (noisy) projections.
+        directions: What they are projected on.
+        noise_scale: σ of the noise in them; 0 where nothing is private.
+        null_share: Expected share of null rows among them.
+    """
+
+    slices: Float[Tensor, "n m k"]
+    directions: Float[Tensor, "m d k"]
+    noise_scale: float
+    null_share: float
+
+
+class TargetSide(Protocol):
+    """Whatever gives batches of the target domain."""
+
+    def batch(self, step: int, network: AdaptationNetwork) -> TargetBatch:
+        """Slices of the features that the network has for the target batch of a step."""
+        ...
+
+
+def align(
+    rows: Float[Tensor, "b d"], target: TargetBatch, alignment: Alignment, generator: torch.Generator
+) -> Float[Tensor, ""]:
+    """The divergence of source rows from a target batch, differentiable in the source rows."""
+    nulls = round(len(rows) * target.null_share / (1.0 - target.null_share))
+    padded = torch.cat([rows, rows.new_zeros(nulls, rows.shape[1])])
+    if alignment is Alignment.WASSERSTEIN:
+        distance = SlicedWasserstein(
+            target.slices, target.directions, noise_scale=target.noise_scale, num_levels=len(padded)
+        )
+        return rows.shape[1] * distance(padded, generator=generator)
+    divergence = KernelFDivergence.from_slices(
+        target.slices,
+        target.directions,
+        noise_scale=target.noise_scale,
+        generator=generator,
+        num_landmarks=_LANDMARKS,
+    )
+    return divergence(padded)

@@ -1,0 +1,86 @@
+"""A run of adaptation on disk, to go on with after a crash or Ctrl-C. It holds nothing of the private images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from microtome.adaptation.trainer import AdaptationTrainer
+from microtome.errors import ModelError
+from microtome.training import read_tensors, write_tensors
+from microtome.training.checkpoint import optimiser_tensors, restore_optimiser
+
+_FORMAT = "microtome-adaptation-checkpoint-1"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AdaptationCheckpoint:
+    """A moment of a run.
+
+    Attributes:
+        run: What the run is, in plain values: settings, seed, sizes, promise. A run goes on only as what it was.
+        entry: The ledger's entry that paid for the private steps.
+        step: The step to go on from.
+        network: The network's state.
+        optimiser: Adam's moments.
+        random: State of the random stream.
+    """
+
+    run: Mapping[str, Any]
+    entry: str
+    step: int
+    network: Mapping[str, Tensor]
+    optimiser: Mapping[str, Tensor]
+    random: Tensor
+
+    @classmethod
+    def of(cls, trainer: AdaptationTrainer, run: Mapping[str, Any], entry: str, step: int) -> AdaptationCheckpoint:
+        """The state of a trainer."""
+        return cls(
+            run=run,
+            entry=entry,
+            step=step,
+            network=trainer.network.state_dict(),
+            optimiser=optimiser_tensors(trainer.optimiser),
+            random=trainer.random.get_state(),
+        )
+
+    def save(self, path: Path) -> None:
+        """Write it, replacing an older one at once."""
+        groups = {"network": self.network, "optimiser": self.optimiser, "random": {"state": self.random}}
+        tensors = {f"{group}/{name}": tensor for group, entries in groups.items() for name, tensor in entries.items()}
+        write_tensors(path, tensors, {"format": _FORMAT, "run": self.run, "entry": self.entry, "step": self.step})
+
+    @classmethod
+    def load(cls, path: Path) -> AdaptationCheckpoint:
+        """Read it."""
+        tensors, document = read_tensors(path, _FORMAT)
+        groups: dict[str, dict[str, Tensor]] = {"network": {}, "optimiser": {}, "random": {}}
+        for name, tensor in tensors.items():
+            group, _, rest = name.partition("/")
+            groups[group][rest] = tensor
+        return cls(
+            run=document["run"],
+            entry=document["entry"],
+            step=document["step"],
+            network=groups["network"],
+            optimiser=groups["optimiser"],
+            random=groups["random"]["state"],
+        )
+
+    def restore(self, trainer: AdaptationTrainer, run: Mapping[str, Any], path: Path) -> None:
+        """Put a trainer of the same run where this one was."""
+        different = sorted(name for name in {*run, *self.run} if run.get(name) != self.run.get(name))
+        if different:
+            raise ModelError(
+                f"{path} is of another run: its {different[0]} is {self.run.get(different[0])!r}, not "
+                f"{run.get(different[0])!r}; use the same, or start anew without resuming"
+            )
+        trainer.network.load_state_dict(dict(self.network))
+        restore_optimiser(trainer.optimiser, self.optimiser)
+        trainer.random.set_state(self.random)
+        trainer.step = self.step

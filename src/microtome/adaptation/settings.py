@@ -1,0 +1,96 @@
+"""What the person who trains decides, apart from the promise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+from microtome.errors import ParameterError
+
+
+class Alignment(StrEnum):
+    """How source features are compared with noisy slices of private ones."""
+
+    KERNEL = "kernel"
+    WASSERSTEIN = "wasserstein"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptationSettings:
+    """How a classifier is adapted. The number of epochs and the batch size decide, with the promise, on the noise.
+
+    Attributes:
+        alignment: The kernel f-divergence, or smoothed sliced Wasserstein.
+        weight: Weight of the alignment beside the source's cross-entropy.
+        epochs: Passes over the source.
+        align_from: First epoch, counted from 1, in which private images are looked at.
+        images_per_epoch: Source images that make an epoch; all of them if ``None``.
+        batch_size: Source images a step, and expected private ones.
+        learning_rate: Of Adam.
+        num_slices: Slices of a private batch.
+        slice_dim: Dimension of a slice; 1 for Wasserstein.
+        radius: Norm to which features are clipped.
+        checkpoint_every: Steps between two checkpoints, if any are kept.
+        threads: Threads of torch.
+    """
+
+    alignment: Alignment = Alignment.KERNEL
+    weight: float = 1.0
+    epochs: int = 30
+    align_from: int = 10
+    images_per_epoch: int | None = None
+    batch_size: int = 128
+    learning_rate: float = 5e-4
+    num_slices: int = 100
+    slice_dim: int = 1
+    radius: float = 0.5
+    checkpoint_every: int = 50
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "alignment", Alignment(self.alignment))
+        except ValueError:
+            raise ParameterError(f"alignment is {self.alignment!r}; it must be one of {', '.join(Alignment)}") from None
+        for name in ("epochs", "align_from", "batch_size", "num_slices", "slice_dim", "checkpoint_every", "threads"):
+            least = 2 if name == "batch_size" else 1
+            value = getattr(self, name)
+            whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
+            _require(whole, name, value, f"a whole number, at least {least}")
+        for name in ("learning_rate", "radius"):
+            value = getattr(self, name)
+            _require(math.isfinite(value) and value > 0, name, value, "a positive number")
+        _require(math.isfinite(self.weight) and self.weight >= 0, "weight", self.weight, "a number, at least 0")
+        _require(self.align_from <= self.epochs, "align_from", self.align_from, f"at most epochs = {self.epochs}")
+        enough = self.images_per_epoch is None or self.images_per_epoch >= self.batch_size
+        _require(enough, "images_per_epoch", self.images_per_epoch, f"at least batch_size = {self.batch_size}")
+        if self.alignment is Alignment.WASSERSTEIN and self.slice_dim != 1:
+            raise ParameterError(f"slice_dim is {self.slice_dim}; Wasserstein sorts numbers, so it must be 1")
+
+    def steps_per_epoch(self, num_source: int) -> int:
+        """Steps of an epoch on a source of this size."""
+        return max(1, min(self.images_per_epoch or num_source, num_source) // self.batch_size)
+
+    def aligned_steps(self, num_source: int) -> int:
+        """Steps that look at private images."""
+        return (self.epochs - self.align_from + 1) * self.steps_per_epoch(num_source)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {**asdict(self), "alignment": str(self.alignment)}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> AdaptationSettings:
+        """The inverse of ``to_dict``; unknown names are refused."""
+        unknown = sorted(set(document) - {one.name for one in fields(cls)})
+        if unknown:
+            raise ParameterError(f"unknown setting {unknown[0]!r}")
+        return cls(**document)
+
+
+def _require(holds: bool, name: str, value: object, wanted: str) -> None:
+    if not holds:
+        raise ParameterError(f"{name} is {value}; it must be {wanted}")

@@ -1,0 +1,267 @@
+"""Training that looks at private records again and again: noisy slices of features, batch by batch.
+
+    records → Poisson sample → features → clip → null rows up to a public size → random places → slices + noise
+
+A release is made once. Some methods, such as domain adaptation, ask for features of the private records by a network
+that changes from step to step, and so touch the records at every step. Here every touch is planned beforehand: σ is
+the least noise with which all steps together, each amplified by its sampling, keep the wanted promise
+(``docs/privacy.md``, section 5), and the ledger is debited for all of them before the first. What comes out is noisy
+numbers and nothing else: features leave this file under noise only, and as numpy arrays, through which no gradient
+can flow back into the records.
+
+Features are computed by the caller's network, which is not trusted with anything but its shape: rows are clipped
+here. It must treat records one by one, though: a layer that mixes the records of a batch would spread one record over
+many rows. Batches always have the same size and a sampled record a random place in it, so the rest of a batch is the
+same whether a record is there or not. What 32-bit arithmetic may still let through of one record into another's row is
+below 1e-6 in norm; over all rows of a batch that is far less than the room of 1e-9 that clipping leaves below norm 1
+(rows·1e-12 against 2e-9, in squares).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from microtome.accounting import (
+    Accountant,
+    DirectionKind,
+    Directions,
+    Event,
+    FailureEvent,
+    Ledger,
+    Neighbours,
+    RepeatedEvent,
+    SliceEvent,
+    SubsampledEvent,
+    calibrate_noise,
+)
+from microtome.errors import BudgetError, MicrotomeError, ParameterError, TableError
+from microtome.private.plan import ROUNDING
+from microtome.private.randomness import GRID, Randomness
+from microtome.private.slicing import SlicingMechanism, draw_directions
+
+_OVERFLOW_SHARE = 0.05
+"""Share of δ for the event that the sample of some step overflows its padding."""
+
+Encoder = Callable[[NDArray[np.float32]], NDArray[np.float64]]
+"""Records to rows, one by one, in units in which rows are clipped to norm 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchPrivacy:
+    """The promise for a whole training, and the mechanism of one step.
+
+    Attributes:
+        epsilon: Total ε of all steps.
+        delta: Total δ of all steps, every small failure probability included.
+        neighbours: Which data sets must be hard to tell apart; the number of records is public.
+        accountant: How σ is computed.
+        directions: Law of the directions, drawn anew at every step.
+        num_slices: Number of slices m of a step.
+        slice_dim: Dimension k of a slice.
+        batch_size: Expected records in a sample; the sampling rate is this over the number of records.
+        allow_large_delta: Accept a δ of 1/n or more.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: Neighbours = Neighbours.BLANK_ONE
+    accountant: Accountant = Accountant.EXACT
+    directions: DirectionKind = DirectionKind.ORTHOGONAL
+    num_slices: int = 100
+    slice_dim: int = 1
+    batch_size: int = 128
+    allow_large_delta: bool = False
+
+    def __post_init__(self) -> None:
+        if self.neighbours.protects_count:
+            raise ParameterError(
+                "add-remove neighbours hide the number of records, which sampling rate and padding of the batches are "
+                "computed from; use blank-one or replace-one"
+            )
+        if self.directions is DirectionKind.FIXED or self.accountant is Accountant.PROP2:
+            raise ParameterError("directions are drawn at every step, orthogonal or gaussian; prop2 is for fixed ones")
+        if self.batch_size < 2:
+            raise ParameterError(f"batch_size is {self.batch_size}; it must be at least 2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchPlan:
+    """What will be done to the records.
+
+    Attributes:
+        law: The directions of a step.
+        noise_scale: σ.
+        rate: Probability of each record to be in the sample of a step.
+        num_rows: Rows of a padded batch.
+        num_steps: Steps that are paid for.
+        row_distance: How far apart the rows of neighbours may be.
+        nonnegative: Whether rows are clipped to non-negative coordinates too.
+        events: All steps, for the accountant.
+    """
+
+    law: Directions
+    noise_scale: float
+    rate: float
+    num_rows: int
+    num_steps: int
+    row_distance: float
+    nonnegative: bool
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoisyBatch:
+    """One step's touch of the records: public, by virtue of its noise.
+
+    Attributes:
+        directions: U (d × m'), drawn for this step.
+        rows: Noisy projections (rows × m') of sampled records and of null rows, in random order.
+        noise_scale: σ of every number.
+        null_share: Expected share of null rows.
+    """
+
+    directions: NDArray[np.float64]
+    rows: NDArray[np.float64]
+    noise_scale: float
+    null_share: float
+
+
+def plan_batches(privacy: BatchPrivacy, *, num_records: int, dim: int, num_steps: int) -> BatchPlan:
+    """The least noise with which all steps together keep the promise."""
+    if num_records < 2:
+        raise TableError(f"there are {num_records} private records; at least 2 are needed")
+    if privacy.delta * num_records >= 1 and not privacy.allow_large_delta:
+        raise ParameterError(
+            f"delta is {privacy.delta}, not below 1/{num_records}: such a δ would permit publishing some record whole; "
+            "take a smaller one, or insist with allow_large_delta"
+        )
+    law = Directions(kind=privacy.directions, dim=dim, num_slices=privacy.num_slices, slice_dim=privacy.slice_dim)
+    rate = min(privacy.batch_size / num_records, 1.0)
+    overflow = _OVERFLOW_SHARE * privacy.delta / num_steps
+    num_rows = min(int(binom.isf(overflow, num_records, rate)) + 1, num_records) if rate < 1 else num_records
+    replaces = privacy.neighbours is Neighbours.REPLACE_ONE
+    distance = privacy.neighbours.row_distance(nonnegative=True)
+    failures: list[Event] = [
+        FailureEvent(probability=law.count * num_steps * rate * ROUNDING, reason="rounding of the slices")
+    ]
+    if num_rows < num_records:
+        failures.append(
+            FailureEvent(probability=overflow * num_steps, reason="the sample of some step overflows its padding")
+        )
+
+    def events(noise_scale: float) -> tuple[Event, ...]:
+        sliced = SliceEvent(directions=law, row_distance=distance, noise_scale=noise_scale)
+        step = SubsampledEvent(rate=rate, event=sliced, symmetric=replaces)
+        return (RepeatedEvent(count=num_steps, event=step), *failures)
+
+    noise_scale = calibrate_noise(events, epsilon=privacy.epsilon, delta=privacy.delta, accountant=privacy.accountant)
+    return BatchPlan(
+        law=law,
+        noise_scale=noise_scale,
+        rate=rate,
+        num_rows=num_rows,
+        num_steps=num_steps,
+        row_distance=distance,
+        nonnegative=replaces,
+        events=events(noise_scale),
+    )
+
+
+class PaidBatches:
+    """Private records, of which so many noisy batches are paid for. Made by ``pay_for_batches`` only."""
+
+    def __init__(self, records: NDArray[np.float32], plan: BatchPlan, entry: str, randomness: Randomness) -> None:
+        self._records, self._randomness = records, randomness
+        self._next = 0
+        self.plan, self.entry = plan, entry
+
+    def batch(self, step: int, encode: Encoder) -> NoisyBatch:
+        """The batch of a step, which can be had once and in order; a step past the last is refused."""
+        if step < self._next:
+            raise BudgetError(f"step {step} has touched the private records already; its noise is not drawn again")
+        if step >= self.plan.num_steps:
+            raise BudgetError(f"all {self.plan.num_steps} steps that were paid for are done; nothing is left")
+        self._next = step + 1
+        streams = _OfStep(self._randomness, step)
+        directions = draw_directions(self.plan.law, streams)
+        slicing = SlicingMechanism(
+            directions=directions,
+            noise_scale=self.plan.noise_scale,
+            nonnegative=self.plan.nonnegative,
+            randomness=streams,
+        )
+        steps = slicing(self._rows(streams.stream("sample"), encode), 0)
+        return NoisyBatch(
+            directions=directions,
+            rows=steps.astype(np.float64) * (self.plan.noise_scale / GRID),
+            noise_scale=self.plan.noise_scale,
+            null_share=max(0.0, 1.0 - self.plan.rate * len(self._records) / self.plan.num_rows),
+        )
+
+    def _rows(self, stream: np.random.Generator, encode: Encoder) -> NDArray[np.float64]:
+        """Rows of the sampled records at random places among null rows."""
+        chosen = np.flatnonzero(stream.random(len(self._records)) < self.plan.rate)
+        chosen = stream.permutation(chosen)[: self.plan.num_rows]
+        places = stream.permutation(self.plan.num_rows)[: len(chosen)]
+        batch = np.zeros((self.plan.num_rows, *self._records.shape[1:]), np.float32)
+        batch[places] = self._records[chosen]
+        encoded = encode(batch)
+        if encoded.shape != (self.plan.num_rows, self.plan.law.dim):
+            raise MicrotomeError(f"features have shape {encoded.shape}, not one row a record; nothing was released")
+        rows = np.zeros((self.plan.num_rows, self.plan.law.dim))
+        rows[places] = encoded[places]
+        return rows
+
+
+def pay_for_batches(
+    records: NDArray[np.float32],
+    plan: BatchPlan,
+    *,
+    privacy: BatchPrivacy,
+    ledger: Ledger,
+    dataset: str,
+    purpose: str,
+    randomness: Randomness,
+) -> PaidBatches:
+    """Debit all planned steps, and give access to that many batches."""
+    entry = ledger.debit(
+        dataset, plan.events, purpose=purpose, neighbours=privacy.neighbours, accountant=privacy.accountant
+    )
+    return PaidBatches(records, plan, entry, randomness)
+
+
+def resume_batches(
+    records: NDArray[np.float32],
+    plan: BatchPlan,
+    *,
+    entry: str,
+    done: int,
+    ledger: Ledger,
+    dataset: str,
+    randomness: Randomness,
+) -> PaidBatches:
+    """Go on after ``done`` steps of a training that was debited before; the ledger must know the debit."""
+    known = [other for other in ledger.entries(dataset) if other.id == entry]
+    if not known or known[0].events != plan.events:
+        raise BudgetError(
+            f"the ledger has no debit {entry} of data set {dataset!r} for these steps; resume with the ledger of the "
+            "first run, or start anew without resuming"
+        )
+    batches = PaidBatches(records, plan, entry, randomness)
+    batches._next = done
+    return batches
+
+
+class _OfStep:
+    """The streams of one step."""
+
+    def __init__(self, randomness: Randomness, step: int) -> None:
+        self._randomness, self._step = randomness, step
+
+    def stream(self, purpose: str, block: int = 0) -> np.random.Generator:
+        return self._randomness.stream(f"step {self._step}: {purpose}", block)
