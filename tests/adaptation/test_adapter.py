@@ -16,13 +16,13 @@ from torch import Tensor
 import microtome as mt
 from microtome.accounting import Ledger
 from microtome.adaptation import AdaptationSettings, Alignment, DomainAdapter
-from microtome.adaptation.alignment import TargetBatch, align
+from microtome.adaptation.alignment import TargetBatch, _cells, align
 from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.network import AdaptationNetwork, build_network
 from microtome.adaptation.pictures import pictures
 from microtome.adaptation.target import PrivateTarget
 from microtome.adaptation.trainer import AdaptationTrainer, Source
-from microtome.divergences import random_frames
+from microtome.divergences import random_frames, summarise
 from microtome.errors import BudgetError, ModelError, ParameterError, TableError
 from microtome.private.batches import BatchPrivacy, pay_for_batches, plan_batches
 from microtome.private.randomness import SystemRandomness
@@ -148,6 +148,19 @@ def test_alignment_is_smaller_for_rows_of_the_same_law_and_pulls_towards_it(alig
     align(moving, target, alignment, random).backward()
     assert moving.grad is not None
     assert float(moving.grad.sum()) < 0
+
+
+def test_cells_of_a_batch_keep_its_mean_and_variance_and_agree_with_the_search_for_cells() -> None:
+    random = torch.Generator().manual_seed(0)
+    slices = torch.randn(203, 5, 1, generator=random) ** 3
+    cells, searched = _cells(slices, random), summarise(slices, 32, generator=random)
+    for found in (cells, searched):
+        mean = (found.weights * found.points[..., 0]).sum(dim=1)
+        square = (found.weights * (found.points[..., 0].square() + found.spreads)).sum(dim=1)
+        torch.testing.assert_close(found.weights.sum(dim=1), torch.ones(5, dtype=torch.float64))
+        torch.testing.assert_close(mean, slices[..., 0].double().mean(dim=0))
+        torch.testing.assert_close(square, slices[..., 0].double().square().mean(dim=0))
+    torch.testing.assert_close(cells.median_distances(), searched.median_distances(), rtol=0.1, atol=0.0)
 
 
 def test_null_rows_are_expected_in_their_share() -> None:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from microtome.adaptation.network import AdaptationNetwork
 from microtome.adaptation.settings import Alignment
-from microtome.divergences import KernelFDivergence, SlicedWasserstein
+from microtome.divergences import KernelFDivergence, Landmarks, SlicedWasserstein, summarise
 
 _LANDMARKS = 32
 
@@ -59,11 +59,20 @@ def align(
             target.slices, target.directions, noise_scale=target.noise_scale, num_levels=len(padded)
         )
         return rows.shape[1] * distance(padded, generator=generator)
-    divergence = KernelFDivergence.from_slices(
-        target.slices,
-        target.directions,
-        noise_scale=target.noise_scale,
-        generator=generator,
-        num_landmarks=_LANDMARKS,
+    return KernelFDivergence(_cells(target.slices, generator), target.directions, noise_scale=target.noise_scale)(
+        padded
     )
-    return divergence(padded)
+
+
+def _cells(slices: Float[Tensor, "n m k"], generator: torch.Generator) -> Landmarks:
+    """Cells that stand for a batch. Numbers need no search for good ones: those of one size, in order, will do."""
+    num_rows, num_slices, slice_dim = slices.shape
+    if slice_dim > 1 or num_rows <= _LANDMARKS:
+        return summarise(slices, _LANDMARKS, generator=generator)
+    parts = slices[..., 0].T.double().sort(dim=1).values.tensor_split(_LANDMARKS, dim=1)
+    return Landmarks(
+        points=torch.stack([part.mean(dim=1) for part in parts], dim=1).unsqueeze(-1),
+        weights=torch.tensor([part.shape[1] / num_rows for part in parts]).double().expand(num_slices, -1),
+        spreads=torch.stack([part.var(dim=1, correction=0) for part in parts], dim=1),
+        num_rows=num_rows,
+    )
