@@ -13,16 +13,24 @@ EPSILONS ?= 5.1 8.1
 SEEDS ?= 0 1 2
 TIME_LIMIT ?= 900
 
-.PHONY: demo test test-all lint format bench bench-env bench-release bench-kernel bench-quality bench-report clean
+.PHONY: demo test test-all browser lint format bench bench-env bench-release bench-kernel bench-quality bench-report audit clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
 
-test: lint
+test: lint browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-test-all: lint
+test-all: lint browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m ""
+
+# Pages are tested in Chromium: Debian's package, where it is missing and may be installed; skipped otherwise.
+browser:
+	@command -v chromium chromium-browser google-chrome > /dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && \
+	  { apt-get install -qq -y --no-install-recommends chromium || { apt-get update -qq && \
+	    apt-get install -qq -y --no-install-recommends chromium; }; } > /dev/null 2>&1; } || \
+	echo "No Chromium here, and it cannot be installed: tests of pages in a browser will be skipped."
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -58,8 +66,16 @@ bench-quality: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py --losses --tasks PublicCoverage
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py --kind aggregates --epsilon 1
 
+bench-speed-report: $(STAMP)
+	$(BIN)/python benchmarks/report_speed.py
+
 bench-report: $(STAMP)
 	$(BIN)/python benchmarks/render.py
+
+# Half an hour of attacks on every mechanism setting; the privacy statement is made of what they find.
+audit: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/audit.py
+	$(BIN)/python benchmarks/statement.py
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Microtome needs Python 3.11 or newer")'

@@ -241,6 +241,8 @@ def test_demo_goes_from_table_to_synthetic_table(
     assert synthetic.schema.names == real.schema.names
     assert synthetic.num_rows == 1500
     assert not synthetic.equals(real)
+    pages = [(tmp_path / "town" / name).read_text(encoding="utf-8") for name in ("report.html", "public.html")]
+    assert ["Free to publish" in page for page in pages] == [False, True]
 
 
 WITHOUT_PRIVATE = """

@@ -219,7 +219,7 @@ def test_names_with_brackets_are_shown_whole(microtome: Command, desk: Desk) -> 
 
 
 def test_demo_up_to_the_release(microtome: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for later_step in ("fit_verb", "sample_verb"):
+    for later_step in ("fit_verb", "sample_verb", "report_verb"):
         monkeypatch.setattr(demo, later_step, Mock(), raising=False)
     folder = tmp_path / "demo"
     outcome = microtome("demo", "-o", folder, "--people", 1500)

@@ -12,11 +12,16 @@ from rich.markup import escape
 from microtome.cli import fit as fit_verb
 from microtome.cli import inspect as inspect_verb
 from microtome.cli import release as release_verb
+from microtome.cli import report as report_verb
 from microtome.cli import sample as sample_verb
 from microtome.cli.screen import console
 from microtome.demo import population, population_schema
 from microtome.errors import OutputError
 from microtome.release import ReleaseKind
+
+_OTHERS = 5
+"""One in so many people is kept out of the table, for the report to compare with."""
+_SAMPLE = 10_000
 
 
 def demo(
@@ -28,13 +33,16 @@ def demo(
     ] = ReleaseKind.AGGREGATES,
     force: Annotated[bool, typer.Option(help="Replace the files of an earlier demo.")] = False,
 ) -> None:
-    """Simulate a town, release it, and make a synthetic town from the release."""
+    """Simulate a town, release it, make a synthetic town from the release, and show how good it is."""
     if output.exists() and not (force and output.is_dir()):
         raise OutputError(f"{output} exists; choose another directory, or say --force to replace an earlier demo")
     output.mkdir(parents=True, exist_ok=True)
     table, schema, released = (output / name for name in ("people.csv", "schema.yaml", "people.release"))
-    _say(f"1. A simulated town of {people:,} people: {table}")
-    pacsv.write_csv(population(people), table)
+    others = output / "others.csv"
+    _say(f"1. A simulated town: {people:,} people in {table}, and some more in {others} whom the office never sees")
+    town = population(people + people // _OTHERS)
+    pacsv.write_csv(town.slice(0, people), table)
+    pacsv.write_csv(town.slice(people), others)
     _say(f"2. What its office declares as public: {schema}")
     schema.write_text(population_schema().to_yaml(), encoding="utf-8")
     options = f"--schema {schema} --epsilon {epsilon:g} --kind {kind} -o {released}"
@@ -47,6 +55,14 @@ def demo(
     fit_verb.fit(released, output=model, force=force)
     _say(f"6. A synthetic town: microtome sample {model} -n {people} -o {synthetic}")
     sample_verb.sample(model, output=synthetic, rows=people, force=force)
+    pages = output / "report.html", output / "public.html"
+    _say(f"7. How good is it? microtome report {synthetic} --release {released} -o {pages[1]}")
+    report_verb.report([synthetic], output=pages[1], release=released, force=force)
+    options = f"--release {released} --holdout {others} --sample {_SAMPLE} -o {pages[0]}"
+    _say(f"8. For the office's own eyes: microtome report {table} {synthetic} {options}")
+    report_verb.report(
+        [table, synthetic], output=pages[0], release=released, holdout=others, sample=_SAMPLE, force=force
+    )
 
 
 def _say(text: str) -> None:
