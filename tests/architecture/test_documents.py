@@ -25,6 +25,7 @@ EXPECTED = [
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "docs/privacy.md",
+    "docs/privacy-statement.md",
     "docs/schema.md",
     "docs/cli.md",
     "docs/python.md",
@@ -118,7 +119,7 @@ def test_method_document_describes_every_setting() -> None:
 
 def test_privacy_document_keeps_the_sections_that_the_code_refers_to() -> None:
     sections = re.findall(r"^## (\d)\. ", text_of("docs/privacy.md"), flags=re.MULTILINE)
-    assert sections == list("1234567")
+    assert sections == list("12345678")
 
 
 def test_format_snippet_reads_a_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ Each of the two bounds has half of the error probability, so both hold together 
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from dataclasses import asdict, dataclass, field
@@ -73,7 +74,8 @@ class Finding:
         confidence: With which each claim about this setting holds.
         curve: The bound at that δ′ at which most can be seen.
         promise: The bound at the stated δ itself.
-        equivalent: The bound of ``curve`` at the stated δ, translated by the shape of the claimed curve.
+        equivalent: The bound of ``curve`` at the stated δ, translated by the shape of the claimed curve; ``None`` if
+            no noise at all would be that bad.
         events_keep_promise: Whether the events that the files state add up to the promise.
         releases: Releases counted.
         training_releases: Releases on which the tests were chosen.
@@ -87,7 +89,7 @@ class Finding:
     confidence: float
     curve: Bound
     promise: Bound
-    equivalent: float
+    equivalent: float | None
     events_keep_promise: bool
     releases: int
     training_releases: int
@@ -192,6 +194,8 @@ class AuditRun:
                     scores, coins = self._release(output)
                     for count in self._counts:
                         count.add(scores, coins)
+            total = math.ceil(seconds) if seconds else releases or 0
+            progress(self.setting.name, total, total, f"{self._counted + len(self._training):,} releases")
         except KeyboardInterrupt:
             if not self._counted:
                 raise
@@ -278,10 +282,8 @@ class AuditRun:
         return claim.epsilon if delta == claim.delta else claim.at(delta)
 
     def _tell(self, progress: Progress, done: int, seconds: float | None, releases: int | None) -> None:
-        note = "" if self._counts else "choosing the attack"
-        if seconds is None:
-            progress(self.setting.name, done, releases, note)
-        else:
-            progress(
-                self.setting.name, min(int(self._seconds), int(seconds)), int(seconds), note or f"{done:,} releases"
-            )
+        """Say how far it is, in seconds if the time decides; the last unit only when all is done."""
+        note = f"{done:,} releases" if self._counts else "choosing the attack"
+        total = math.ceil(seconds) if seconds else releases or 0
+        units = int(self._seconds) if seconds else done
+        progress(self.setting.name, min(units, total - 1), total, note)

@@ -7,6 +7,7 @@ knows exactly, and there an audit can come close. Too little noise shows at ever
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ _DELTAS = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 
 _LEAST_EPSILON = 0.01
 _STEP = 0.05
 _WORTHLESS = 100.0
+_LEAST_NOISE = 1e3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,11 +82,11 @@ class Claim:
         """Whether the events, if they are as stated, keep the promise."""
         return delta(self.events, self.epsilon) <= self.delta * (1.0 + 1e-6)
 
-    def equivalent(self, other_delta: float, bound: float) -> float:
+    def equivalent(self, other_delta: float, bound: float) -> float | None:
         """The ε at the stated δ of the same mechanism with so much more noise that it has ε = ``bound`` at another δ.
 
-        This translates a bound at one δ into one at another by the shape of the claimed curve. It is as good as that
-        shape, whereas the bound itself assumes nothing.
+        ``None`` if even a thousandth of the noise would not do. This translates a bound at one δ into one at another
+        by the shape of the claimed curve. It is as good as that shape, whereas the bound itself assumes nothing.
         """
 
         def excess(share: float) -> float:
@@ -95,10 +97,11 @@ class Claim:
         high = 2.0
         while excess(high) < 0:
             high *= 2.0
-            if high > 1e3:
-                return float("inf")
+            if high > _LEAST_NOISE:
+                return None
         share = float(brentq(excess, 1e-3, high, xtol=1e-5))
-        return epsilon(_scaled(self.events, share), self.delta)
+        found = epsilon(_scaled(self.events, share), self.delta)
+        return found if math.isfinite(found) else None
 
 
 def _scaled(events: Sequence[Event], share: float) -> list[Event]:

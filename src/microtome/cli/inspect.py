@@ -11,16 +11,26 @@ from rich.markup import escape
 from rich.table import Table
 
 from microtome.cli.screen import console
+from microtome.errors import ParameterError
 from microtome.release import Release, contents_in_words, promise_in_words, summary
+from microtome.release.statement import privacy_statement
 
 
 def inspect(
     release: Annotated[Path, typer.Argument(help="Release file.")],
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+    statement: Annotated[
+        bool, typer.Option("--statement", help="The statement for a privacy officer, in Markdown.")
+    ] = False,
     verify: Annotated[bool, typer.Option(help="Check the checksum of every row.")] = True,
 ) -> None:
     """Say what was promised, to whom, and what the file contains."""
     opened = Release.load(release, verify=verify)
+    if as_json and statement:
+        raise ParameterError("give either --json or --statement")
+    if statement:
+        typer.echo(privacy_statement(opened), nl=False)
+        return
     figures = summary(opened)
     if as_json:
         typer.echo(json.dumps(figures, indent=2, ensure_ascii=False))

@@ -10,7 +10,7 @@ import sys
 import typer
 
 from microtome import __version__
-from microtome.cli import budget, demo, fit, inspect, ledger, release, report, sample, schema, tune
+from microtome.cli import audit, budget, demo, fit, inspect, ledger, release, report, sample, schema, tune
 from microtome.cli.screen import EndedEarly, complain
 from microtome.errors import MicrotomeError
 
@@ -46,6 +46,7 @@ app.command("fit")(fit.fit)
 app.command("sample")(sample.sample)
 app.command("tune")(tune.tune)
 app.command("report")(report.report)
+app.command("audit")(audit.audit)
 app.command("budget")(budget.budget)
 app.add_typer(ledger.app, name="ledger")
 app.command("demo")(demo.demo)

@@ -10,8 +10,8 @@ import typer
 from rich.markup import escape
 
 from microtome.cli.fit import Settings, read_settings
+from microtome.cli.output import write_text
 from microtome.cli.screen import console
-from microtome.errors import OutputError
 
 if TYPE_CHECKING:
     from microtome.training import Trial
@@ -49,22 +49,10 @@ def tune(
         watch=watch,
     )
     best = found[0]
-    _write(output, json.dumps(best.settings.to_dict(), indent=2) + "\n")
+    write_text(output, json.dumps(best.settings.to_dict(), indent=2) + "\n")
     usage = escape(f"'microtome fit {release} --settings {output} -o MODEL'")
     console.print(
         f"[bold]{escape(str(output))}[/]: settings of trial {best.number + 1}, score {best.score:.4f}; use them with "
         f"{usage}",
         soft_wrap=True,
     )
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file, complete or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error}") from error
-    finally:
-        partial.unlink(missing_ok=True)

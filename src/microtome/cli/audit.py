@@ -1,0 +1,145 @@
+"""``microtome audit``: attack the mechanism, and compare what it gives away with what it claims."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from microtome.accounting import DirectionKind, Neighbours
+from microtome.cli.output import write_text
+from microtome.cli.release import DrawnDirections, ReleaseAccountant
+from microtome.cli.screen import EndedEarly, console, watch
+from microtome.errors import AuditError, ParameterError
+
+_WIDTH = 150
+"""Characters a line where there is no terminal to say."""
+
+if TYPE_CHECKING:
+    from microtome.auditing import Audit, AuditSetting, Finding
+
+
+def audit(
+    epsilon: Annotated[float | None, typer.Option(help="ε of the promise.", show_default="1")] = None,
+    delta: Annotated[float | None, typer.Option(help="δ of the promise.", show_default="1e-5")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="records, aggregates, or the profile alone.", show_default="records")
+    ] = None,
+    neighbours: Annotated[
+        Neighbours | None, typer.Option(help="Neighbouring relation.", show_default="blank-one")
+    ] = None,
+    directions: Annotated[
+        DrawnDirections | None, typer.Option(help="records: law of the directions.", show_default="orthogonal")
+    ] = None,
+    num_slices: Annotated[
+        int | None, typer.Option(help="records: number of slices.", show_default="the encoded dimension")
+    ] = None,
+    subsample: Annotated[
+        float | None, typer.Option(help="records: Poisson sampling rate.", show_default="all records")
+    ] = None,
+    pivot: Annotated[
+        str | None, typer.Option(help="aggregates: a column, 'auto' or 'none'.", show_default="auto")
+    ] = None,
+    accountant: Annotated[
+        ReleaseAccountant | None, typer.Option(help="By whom the noise is computed.", show_default="exact")
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="Columns to audit on; no table is read.", show_default="made for the purpose")
+    ] = None,
+    as_published: Annotated[
+        bool, typer.Option("--as-published", help="Use nothing but the public function and the file it writes.")
+    ] = False,
+    budget_seconds: Annotated[float, typer.Option(help="Time for all settings together.")] = 300.0,
+    confidence: Annotated[float, typer.Option(help="With which all findings hold together.")] = 0.95,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="JSON file for all figures.", show_default="none")
+    ] = None,
+    force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+) -> None:
+    """Attack real releases of made-up tables: a lower bound on ε, beside the ε that is claimed.
+
+    Without options that describe a setting, all mechanisms and neighbouring relations are audited. Touches no private
+    data. Exit code 1 if a promise is refuted. Ctrl-C shows, and writes, what has been found so far.
+    """
+    from microtome.auditing import audit as run_audit
+    from microtome.auditing import suite
+    from microtome.release import check_output
+
+    described = {
+        "epsilon": epsilon, "delta": delta, "kind": kind, "neighbours": neighbours, "directions": directions,
+        "num_slices": num_slices, "subsample": subsample, "pivot": pivot, "accountant": accountant,
+    }  # fmt: skip
+    given = {name: value for name, value in described.items() if value is not None}
+    settings = [_setting(given, schema, as_published)] if given or schema or as_published else suite()
+    if output is not None:
+        check_output(output, force=force)
+    with watch("s") as progress:
+        found = run_audit(settings, seconds=budget_seconds, confidence=confidence, progress=progress)
+    if output is not None:
+        write_text(output, json.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    _show(found)
+    if found.violations:
+        names = "; ".join(finding.setting for finding in found.violations)
+        raise AuditError(f"the audit refutes {len(found.violations)} of {len(found.findings)} promises: {names}")
+    if not found.finished:
+        raise EndedEarly
+
+
+def _setting(given: Mapping[str, object], schema: Path | None, as_published: bool) -> AuditSetting:
+    from microtome.accounting import Accountant
+    from microtome.auditing import AuditKind, AuditSetting
+    from microtome.schema import Schema
+
+    types: dict[str, type[StrEnum]] = {"kind": AuditKind, "directions": DirectionKind, "accountant": Accountant}
+    typed = {name: _member(types[name], value) if name in types else value for name, value in given.items()}
+    return AuditSetting(
+        **typed,  # type: ignore[arg-type]
+        schema=None if schema is None else Schema.load(schema),
+        as_published=as_published,
+    )
+
+
+def _member(options: type[StrEnum], value: object) -> object:
+    try:
+        return options(str(value))
+    except ValueError:
+        raise ParameterError(f"{value!r} is not one of {', '.join(options)}") from None
+
+
+def _show(found: Audit) -> None:
+    table = Table(header_style="bold", title_justify="left")
+    for heading in ("mechanism", "claimed ε (δ)", "claimed ε(δ′)", "audited ε(δ′) ≥", "as ε", "confidence", "verdict"):
+        table.add_column(heading, justify="left" if heading in ("mechanism", "verdict") else "right")
+    for finding in found.findings:
+        table.add_row(*_cells(finding))
+    wide = console if console.is_terminal else Console(highlight=False, width=_WIDTH)
+    wide.print(table)
+    console.print(
+        f"All bounds hold together with confidence {found.confidence:.4g}. 'As ε' is the bound translated to the "
+        "stated δ by the shape of the claimed curve; the other figures assume nothing.",
+        soft_wrap=True,
+    )
+    if not found.finished:
+        console.print(
+            f"interrupted: {len(found.findings)} of {found.settings} settings, the last one cut short", soft_wrap=True
+        )
+
+
+def _cells(finding: Finding) -> list[str]:
+    equivalent = "–" if finding.equivalent is None else f"{finding.equivalent:.3g}"
+    return [
+        escape(finding.setting),
+        f"{finding.epsilon:.3g} ({finding.delta:g})",
+        f"{finding.curve.claimed:.3f} ({finding.curve.delta:g})",
+        f"{finding.curve.audited:.3f}",
+        equivalent,
+        f"{finding.confidence:.2%}",
+        "[bold red]VIOLATED[/]" if finding.is_violation else "holds",
+    ]

@@ -1,0 +1,261 @@
+"""The statement for whoever answers for the data: what is promised, to whom, what is not, and how it is tested.
+
+One text, in general or for a given release. The figures of the audit are those that were measured with this version
+of the program and are shipped with it (``audited.json``, written by ``benchmarks/statement.py``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from microtome.accounting import Event, GaussianEvent, Neighbours, delta, gaussian_mu
+from microtome.release.aggregates import AggregatesRelease
+from microtome.release.artefact import Release
+from microtome.release.description import contents_in_words, exact_epsilon
+from microtome.release.manifest import ReleaseKind
+from microtome.release.records import RecordsRelease
+
+_FALSE_ALARMS = 0.05
+_EXAMPLES = (0.5, 1.0, 2.0, 5.0)
+_EXAMPLE_DELTA = 1e-5
+
+
+def shipped_audit() -> dict[str, Any]:
+    """The audit of this version of the program."""
+    document: dict[str, Any] = json.loads(files("microtome.release").joinpath("audited.json").read_text("utf-8"))
+    return document
+
+
+def privacy_statement(release: Release | None = None) -> str:
+    """The statement in Markdown: for a given release, or in general."""
+    sections = [
+        _introduction(release),
+        "## What is promised",
+        *_promise(release),
+        "## To whom, and which tables are neighbours",
+        *_neighbours(release),
+        "## What is public",
+        *_public(release),
+        "## What is not covered",
+        *_not_covered(release),
+        "## How it is tested",
+        *_tested(release, shipped_audit()),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def detection_rate(events: Sequence[Event], false_alarms: float = _FALSE_ALARMS) -> float:
+    """The largest share of people in the table that any test finds that has this share of false alarms.
+
+    (ε, δ(ε))-privacy for every ε bounds it by e^ε · (false alarms) + δ(ε).
+    """
+    grid = np.concatenate([np.arange(0.0, 1.0, 0.02), np.arange(1.0, 12.0, 0.1)])
+    return min(1.0, *(float(np.exp(point)) * false_alarms + delta(events, float(point)) for point in grid))
+
+
+def _introduction(release: Release | None) -> str:
+    if release is None:
+        return (
+            "# Privacy statement\n\n"
+            "For whoever answers for the data: what a Microtome release promises, what it does not, and how that is "
+            "tested. `microtome inspect RELEASE --statement` prints the same for a given release. "
+            "[privacy.md](privacy.md) has the argument, [KNOWN_LIMITATIONS.md](../KNOWN_LIMITATIONS.md) what it leans "
+            "on.\n\nRendered by `benchmarks/statement.py`; the figures are those of `benchmarks/results/audit.json`."
+        )
+    return (
+        f"# Privacy statement of release {release.fingerprint[:16]}\n\n"
+        f"For whoever answers for the data. Written by {release.manifest.software}. The argument is in the project's "
+        "docs/privacy.md, what it leans on in KNOWN_LIMITATIONS.md."
+    )
+
+
+def _promise(release: Release | None) -> list[str]:
+    meaning = (
+        "Take two tables that differ in one person's record, and anything that could be said about the release. Its "
+        "probability under one table is at most e^ε times its probability under the other, plus δ. This holds for "
+        "every person, against anybody, whatever else they know and however long they compute; and it goes on holding "
+        "for everything made from the release: models, synthetic tables, reports."
+    )
+    if release is None:
+        rows = [
+            [f"{example:g}", f"{detection_rate([GaussianEvent(mu=gaussian_mu(example, _EXAMPLE_DELTA))]):.0%}"]
+            for example in _EXAMPLES
+        ]
+        return [
+            "A release made with ε and δ is (ε, δ)-differentially private. " + meaning,
+            "What that means for one person: somebody who knows all other records tests whether this person is in the "
+            f"table, and accuses {_FALSE_ALARMS:.0%} of those who are not. Of those who are, the test finds at most "
+            f"(noise of a release at δ = {_EXAMPLE_DELTA:g}):",
+            _table(["ε", "found at most"], rows),
+        ]
+    promise = release.manifest.promise
+    if not promise.private:
+        return ["**NOTHING.** The randomness of this release was injected for a test; its noise can be known."]
+    exact = exact_epsilon(release)
+    return [
+        f"This release is **(ε = {promise.epsilon:g}, δ = {promise.delta:g})-differentially private** for "
+        f"**{promise.neighbours}** neighbours, everything in the file included. " + meaning,
+        f"The noise was computed by the {promise.accountant} accountant; by the exact one it has ε = {exact:.4g}.",
+        "What that means for one person: somebody who knows all other records tests whether this person is in the "
+        f"table, and accuses {_FALSE_ALARMS:.0%} of those who are not. Of those who are, the test finds at most "
+        f"{detection_rate(promise.events):.0%}.",
+    ]
+
+
+def _neighbours(release: Release | None) -> list[str]:
+    everybody = (
+        "The promise is made to every person who has one record in the table. Whoever has k records has a promise of "
+        "about k·ε, with a larger δ. It is made against everybody who sees the release, not against the office that "
+        "makes it: that office sees the table."
+    )
+    if release is None:
+        rows = [[f"`{relation}`", relation.describes] for relation in Neighbours]
+        return [everybody, _table(["neighbours", "the two tables"], rows)]
+    relation = release.manifest.promise.neighbours
+    return [everybody, f"Neighbours here are `{relation}`: {relation.describes}"]
+
+
+def _public(release: Release | None) -> list[str]:
+    items = [
+        "column names, their types, and whatever the schema declares: categories, bounds, weights, the target",
+        "ε, δ, the neighbouring relation, the amount of noise, and how it was computed",
+    ]
+    if release is None:
+        items += [
+            "the number of records, except under `add-remove`",
+            "with `--kind records` the number of rows in the file: the number of records, the padded size of a "
+            "sample, or the declared capacity",
+        ]
+    else:
+        items += [_declared(release), _how_many(release)]
+    noisy = (
+        "Everything else in the file is noisy: a histogram of every column (the *profile*), and "
+        + _contents(release)
+        + " Nothing is read off the table without noise: no minimum, maximum, list of values, mean or count."
+    )
+    return ["Published as it is, without protection:", "\n".join(f"- {item};" for item in items), noisy]
+
+
+def _declared(release: Release) -> str:
+    if not isinstance(release, RecordsRelease | AggregatesRelease):
+        return "declared here: all that the schema says of the images"
+    declared = [column.name for column in release.schema.columns if column.is_declared]
+    learnt = [column.name for column in release.schema.columns if not column.is_declared]
+    return (
+        f"declared here: {', '.join(declared) or 'no column'}; learnt with budget and so protected: "
+        f"{', '.join(learnt) or 'no column'}"
+    )
+
+
+def _how_many(release: Release) -> str:
+    contents = release.manifest.contents
+    rows = f"; the file has {contents.num_rows:,} rows" if isinstance(release, RecordsRelease) else ""
+    if contents.records_exact:
+        return f"the number of records, {contents.num_records:,.0f}{rows}"
+    return f"not the number of records, which is protected: a noisy count says {contents.num_records:,.0f}{rows}"
+
+
+def _contents(release: Release | None) -> str:
+    if release is None:
+        return "noisy rows (`records`) or noisy tables of counts (`aggregates`)."
+    if isinstance(release, AggregatesRelease):
+        by = "" if release.mechanism.pivot is None else f" by class of {release.mechanism.pivot!r}"
+        return f"counts of every pair of columns{by}."
+    if isinstance(release, RecordsRelease):
+        return "one row a record or padding, encoded and noised, in random order."
+    return contents_in_words(release)
+
+
+def _not_covered(release: Release | None) -> list[str]:
+    items = [
+        "**What can be learnt without a person's record.** If the table shows that smokers fall ill, it shows it of "
+        "smokers who are not in it.",
+        "**What the schema gives away.** Bounds or categories that were declared by looking at the table are leaked.",
+        "**Several releases.** Each adds to what is spent; the ledger keeps the sum for one table and cannot know that "
+        "two tables hold the same people.",
+        "**Comparing with the real table.** Scores and reports computed from private rows are not private, unless made "
+        "from the release alone.",
+        "**The machine that makes the release**: its memory, its log, its errors (which name values), how long it "
+        "takes.",
+        "**Floating point to the last bit.** Noise is drawn as 64-bit numbers and rounded to a grid of σ/256; the "
+        "small probability that rounding shows is counted in δ by a bound on its size, not by a proof for every "
+        "processor.",
+        "**An external audit.** There has been none, of method or code.",
+    ]
+    if release is None or isinstance(release, AggregatesRelease):
+        items.insert(
+            4,
+            "**The collector.** With `aggregates` the noise is added by whoever holds the whole table, and that holder "
+            "is trusted.",
+        )
+    return ["\n".join(f"- {item}" for item in items)]
+
+
+def _tested(release: Release | None, audit: dict[str, Any]) -> list[str]:
+    findings = audit["findings"]
+    if release is not None:
+        findings = [finding for finding in findings if _is_like(finding["setting"], release)]
+    rows = [
+        [
+            finding["setting"],
+            f"{finding['epsilon']:.3g}",
+            f"{finding['curve']['delta']:g}",
+            f"{finding['curve']['claimed']:.3f}",
+            f"**{finding['curve']['audited']:.3f}**",
+            "–" if finding["equivalent"] is None else f"{finding['equivalent']:.3g}",
+            f"{finding['releases']:,} × {finding['targets']}",
+            "VIOLATED" if finding["violation"] else "holds",
+        ]
+        for finding in findings
+    ]
+    heading = ["setting", "claimed ε", "at δ′", "claimed ε(δ′)", "audited ε(δ′) ≥", "as ε", "releases × people", ""]
+    parts = [
+        "The accounting is tested against closed forms, simulation and an independent implementation. The program is "
+        "attacked: `microtome audit` releases tables in which some people are present by the toss of a coin, thousands "
+        "of times by the very code that makes real releases, and guesses by the likelihood ratio who was present, "
+        "knowing all other records and even which row is whose. How often it is right gives a lower bound on ε that "
+        "assumes nothing about the mechanism. If the bound exceeded the claim, the promise would be refuted. A bound "
+        "near the claim says that the noise is what it should be and that the attack would have seen less of it.",
+        f"All bounds hold together with confidence {audit['confidence']:.0%} ({audit['software']}). At the stated δ no "
+        "number of trials that can be afforded tells much; at a larger δ′ the same noise has a smaller ε, known "
+        "exactly, and there the comparison is made. *As ε* translates the bound back to the stated δ by the shape of "
+        "the claimed curve. Settings *as published* use nothing but the file, without knowing which row is whose, "
+        "which no accounting counts on; they are there to find leaks, and their bounds are far from the claim.",
+        _table(heading, rows) if rows else "No setting like this one was audited with this version.",
+        "In the tests the code is broken on purpose (less noise, rows that are too long, a leaked count, missing "
+        "padding, seeded noise, rows in the table's order, categories shown too early), and the audit must find each.",
+    ]
+    if release is not None:
+        parts.append(f"To audit the setting of this release: `{audit_command(release)}`")
+    return parts
+
+
+def audit_command(release: Release) -> str:
+    """The command that audits the setting of a release."""
+    promise, kind = release.manifest.promise, release.manifest.kind
+    words = [f"microtome audit --kind {kind} --epsilon {promise.epsilon:g} --delta {promise.delta:g}"]
+    words.append(f"--neighbours {promise.neighbours} --accountant {promise.accountant}")
+    if isinstance(release, RecordsRelease):
+        words.append(f"--directions {release.mechanism.directions.kind}")
+        if release.mechanism.subsample is not None:
+            words.append(f"--subsample {release.mechanism.subsample:g}")
+    elif isinstance(release, AggregatesRelease):
+        words += [] if release.mechanism.pivot is not None else ["--pivot none"]
+    return " ".join(words)
+
+
+def _is_like(setting: str, release: Release) -> bool:
+    """Whether an audited setting is of the release's kind, or of the profile, under its neighbours."""
+    kind = "aggregates" if release.manifest.kind is ReleaseKind.AGGREGATES else "records"
+    words = setting.split(", ")
+    return words[0] in (kind, "profile") and release.manifest.promise.neighbours.value in words
+
+
+def _table(heading: list[str], rows: list[list[str]]) -> str:
+    lines = [heading, ["---"] * len(heading), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
