@@ -31,6 +31,7 @@ EXPECTED = [
     "docs/python.md",
     "docs/method.md",
     "docs/kinds.md",
+    "docs/report.md",
 ]
 
 
