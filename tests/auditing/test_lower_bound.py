@@ -48,7 +48,7 @@ def test_expectation_is_a_fair_guide_to_the_bound() -> None:
     rng = np.random.default_rng(3)
     training, counted = simulated(400, 100, rng), simulated(1600, 100, rng)
     as_tests = Verdicts(
-        found_there=training.found_there[None], found_gone=training.found_gone[None], luck=training.luck
+        found_there=training.found_there[None], found_gone=training.found_gone[None], luck=training.luck[None]
     )
     expected = float(expected_bounds(as_tests, DELTA, num_releases=1600, error=0.05)[0])
     assert expected == pytest.approx(lower_bound(training, counted, DELTA, error=0.05), rel=0.25)

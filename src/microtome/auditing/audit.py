@@ -2,7 +2,7 @@
 
 The first releases are for choosing: of all attacks, thresholds and δ′, those that promise the bound closest to (or
 farthest above) the claim. The others are for counting, with one test for the whole curve and one for the stated δ.
-Each of the two bounds has half of the error probability, so both hold together at the stated confidence.
+The two bounds share the error probability, most of it for the first, so both hold together at the stated confidence.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from microtome.auditing.witness import publish_release, witness_release
 from microtome.progress import Progress, silent
 
 _TRAINING_SHARE = 0.2
+_ERROR_SHARES = (0.9, 0.1)
+"""Of the error probability: for the bound on the curve, and for the one at the stated δ."""
 _LEAST_TRAINING, _LEAST_COUNTING = 30, 30
 _MOST_TRAINING = 1500
 _QUANTILES = np.concatenate([[0.0, 0.001, 0.003, 0.01, 0.02], np.linspace(0.04, 0.96, 24), [0.98, 0.99, 0.997, 0.999]])
@@ -135,7 +137,7 @@ class _Count:
     def add(self, scores: Scores, coins: Coins) -> None:
         # Seen the other way round, the table without the target is the first of the two.
         there, gone, luck = count_verdicts(self.test.says(scores)[None], ~coins if self.test.reverse else coins)
-        self.rows.append((float(there[0]), float(gone[0]), luck))
+        self.rows.append((float(there[0]), float(gone[0]), float(luck)))
 
     def bound(self, claimed: float, error: float) -> Bound:
         there, gone, luck = np.array(self.rows).reshape(-1, 3).T
@@ -206,8 +208,8 @@ class AuditRun:
         """What was found so far."""
         claims = list(self._claims.values())
         curve, promise = (
-            count.bound(max(self._claimed(claim, count.delta) for claim in claims), self._error / 2)
-            for count in self._counts
+            count.bound(max(self._claimed(claim, count.delta) for claim in claims), share * self._error)
+            for count, share in zip(self._counts, _ERROR_SHARES, strict=True)
         )
         main = claims[0]
         return Finding(
@@ -246,10 +248,10 @@ class AuditRun:
         tests, verdicts = self._candidates()
         claim = next(iter(self._claims.values()))
         stated = Point(delta=claim.delta, claimed=claim.epsilon, slope=claim.epsilon)
-        for points in (claim.curve(), [stated]):
+        for points, share in zip((claim.curve(), [stated]), _ERROR_SHARES, strict=True):
             best = (-np.inf, 0, claim.delta)
             for point in points:
-                expected = expected_bounds(verdicts, point.delta, num_releases=num_releases, error=self._error / 2)
+                expected = expected_bounds(verdicts, point.delta, num_releases=num_releases, error=share * self._error)
                 merits = point.merit(expected)
                 place = int(np.argmax(merits))
                 best = max(best, (float(merits[place]), place, point.delta))
@@ -257,7 +259,7 @@ class AuditRun:
             training = Verdicts(
                 found_there=verdicts.found_there[place],
                 found_gone=verdicts.found_gone[place],
-                luck=-verdicts.luck if tests[place].reverse else verdicts.luck,
+                luck=verdicts.luck[place],
             )
             self._counts.append(_Count(test=tests[place], delta=delta, training=training))
 
@@ -265,7 +267,7 @@ class AuditRun:
         """All tests, and their verdicts on the training releases."""
         coins = np.stack([coins for _, coins in self._training])
         tests: list[_Test] = []
-        there, gone = [], []
+        there, gone, luck = [], [], []
         for attack in self._training[0][0]:
             scores = np.stack([scores[attack] for scores, _ in self._training])
             for threshold in np.unique(np.quantile(scores, _QUANTILES)):
@@ -275,8 +277,8 @@ class AuditRun:
                     tests.append(test)
                     there.append(counted[0])
                     gone.append(counted[1])
-        luck = 2.0 * coins.mean(axis=1) - 1.0
-        return tests, Verdicts(found_there=np.stack(there), found_gone=np.stack(gone), luck=luck)
+                    luck.append(counted[2])
+        return tests, Verdicts(found_there=np.stack(there), found_gone=np.stack(gone), luck=np.stack(luck))
 
     def _claimed(self, claim: Claim, delta: float) -> float:
         return claim.epsilon if delta == claim.delta else claim.at(delta)

@@ -48,11 +48,11 @@ class Verdicts:
         return int(self.luck.shape[-1])
 
 
-def count_verdicts(says_there: NDArray[np.bool_], coins: Coins) -> tuple[Numbers, Numbers, float]:
-    """A and B of every test (rows of ``says_there``, targets along the last axis), and C."""
-    there = 2.0 * (says_there & coins).mean(axis=-1)
-    gone = 2.0 * (says_there & ~coins).mean(axis=-1)
-    return there, gone, float(2.0 * coins.mean() - 1.0)
+def count_verdicts(says_there: NDArray[np.bool_], coins: Coins) -> tuple[Numbers, Numbers, Numbers]:
+    """A, B and C of every release (or test), the targets along the last axis."""
+    there: Numbers = 2.0 * (says_there & coins).mean(axis=-1)
+    gone: Numbers = 2.0 * (says_there & ~coins).mean(axis=-1)
+    return there, gone, np.asarray(2.0 * coins.mean(axis=-1) - 1.0)
 
 
 def expected_bounds(verdicts: Verdicts, delta: float, *, num_releases: int, error: float) -> Numbers:

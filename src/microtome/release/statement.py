@@ -17,7 +17,6 @@ from microtome.accounting import Event, GaussianEvent, Neighbours, delta, gaussi
 from microtome.release.aggregates import AggregatesRelease
 from microtome.release.artefact import Release
 from microtome.release.description import contents_in_words, exact_epsilon
-from microtome.release.manifest import ReleaseKind
 from microtome.release.records import RecordsRelease
 
 _FALSE_ALARMS = 0.05
@@ -138,7 +137,7 @@ def _public(release: Release | None) -> list[str]:
         + _contents(release)
         + " Nothing is read off the table without noise: no minimum, maximum, list of values, mean or count."
     )
-    return ["Published as it is, without protection:", "\n".join(f"- {item};" for item in items), noisy]
+    return ["Published as it is, without protection:", "\n".join(f"- {item}" for item in items), noisy]
 
 
 def _declared(release: Release) -> str:
@@ -208,12 +207,14 @@ def _tested(release: Release | None, audit: dict[str, Any]) -> list[str]:
             f"{finding['curve']['claimed']:.3f}",
             f"**{finding['curve']['audited']:.3f}**",
             "–" if finding["equivalent"] is None else f"{finding['equivalent']:.3g}",
+            f"{finding['promise']['audited']:.3g}",
             f"{finding['releases']:,} × {finding['targets']}",
             "VIOLATED" if finding["violation"] else "holds",
         ]
         for finding in findings
     ]
-    heading = ["setting", "claimed ε", "at δ′", "claimed ε(δ′)", "audited ε(δ′) ≥", "as ε", "releases × people", ""]
+    heading = ["setting", "claimed ε", "δ′", "claimed ε(δ′)", "audited ε(δ′) ≥", "as ε", "at δ: ε ≥"]
+    heading += ["releases × people", "verdict"]
     parts = [
         "The accounting is tested against closed forms, simulation and an independent implementation. The program is "
         "attacked: `microtome audit` releases tables in which some people are present by the toss of a coin, thousands "
@@ -224,13 +225,15 @@ def _tested(release: Release | None, audit: dict[str, Any]) -> list[str]:
         f"All bounds hold together with confidence {audit['confidence']:.0%} ({audit['software']}). At the stated δ no "
         "number of trials that can be afforded tells much; at a larger δ′ the same noise has a smaller ε, known "
         "exactly, and there the comparison is made. *As ε* translates the bound back to the stated δ by the shape of "
-        "the claimed curve. Settings *as published* use nothing but the file, without knowing which row is whose, "
-        "which no accounting counts on; they are there to find leaks, and their bounds are far from the claim.",
+        "the claimed curve, and shows how close the audit came; *at δ* is the bound at the stated δ, without that "
+        "help. The profile alone claims its own part of the ε of its release. Settings *as published* use nothing but "
+        "the file, without knowing which row is whose, which no accounting counts on; they are there to find leaks, "
+        "and their bounds are far from the claim.",
         _table(heading, rows) if rows else "No setting like this one was audited with this version.",
         "In the tests the code is broken on purpose (less noise, rows that are too long, a leaked count, missing "
         "padding, seeded noise, rows in the table's order, categories shown too early), and the audit must find each.",
     ]
-    if release is not None:
+    if isinstance(release, RecordsRelease | AggregatesRelease):
         parts.append(f"To audit the setting of this release: `{audit_command(release)}`")
     return parts
 
@@ -251,9 +254,10 @@ def audit_command(release: Release) -> str:
 
 def _is_like(setting: str, release: Release) -> bool:
     """Whether an audited setting is of the release's kind, or of the profile, under its neighbours."""
-    kind = "aggregates" if release.manifest.kind is ReleaseKind.AGGREGATES else "records"
+    kind = "records" if isinstance(release, RecordsRelease) else "aggregates"
+    of_table = isinstance(release, RecordsRelease | AggregatesRelease)
     words = setting.split(", ")
-    return words[0] in (kind, "profile") and release.manifest.promise.neighbours.value in words
+    return of_table and words[0] in (kind, "profile") and release.manifest.promise.neighbours.value in words
 
 
 def _table(heading: list[str], rows: list[list[str]]) -> str:
