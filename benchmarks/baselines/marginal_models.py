@@ -28,7 +28,6 @@ BINNING_EPSILON = 0.1
 ITERATIONS = 1000
 AIM_ROUND_ITERATIONS = 100
 AIM_MODEL_MEGABYTES = 1.0
-AIM_ROUNDS_A_COLUMN = 3
 
 
 class MarginalModel:
@@ -99,10 +98,9 @@ class MST(MarginalModel):
 class AIM(MarginalModel):
     """Pairs chosen one by one where the model is worst (McKenna et al. 2022).
 
-    With the package's defaults (80 MB, 16 rounds a column, 1,000 iterations after each choice) it does not finish in
-    hours on wide tables. Here the model is held to ``AIM_MODEL_MEGABYTES``, the budget is planned for
-    ``AIM_ROUNDS_A_COLUMN``, and the model is estimated by ``AIM_ROUND_ITERATIONS`` between choices, from where it was;
-    the last estimate takes the usual number.
+    With the package's defaults (80 MB, 1,000 iterations after each choice) it does not finish in hours on wide tables.
+    Here the model is held to ``AIM_MODEL_MEGABYTES`` and estimated by ``AIM_ROUND_ITERATIONS`` between choices, from
+    where it was; the last estimate takes the usual number.
     """
 
     pipeline = AIMPipeline
@@ -110,7 +108,6 @@ class AIM(MarginalModel):
 
     def _prepare(self, mechanism: Any) -> None:
         select_and_measure = mechanism._fit
-        mechanism.rounds = AIM_ROUNDS_A_COLUMN * (len(self._schema.columns) - len(self._constant))
 
         def with_short_rounds(**arguments: Any) -> Any:
             mechanism.n_iters = AIM_ROUND_ITERATIONS

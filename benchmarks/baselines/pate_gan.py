@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
 
 from baselines.encoding import MixedEncoding
 from baselines.network import MixedGenerator, draw_rows
@@ -35,7 +35,8 @@ STUDENT_BATCH = 32
 ITERATIONS = 400
 LATENT_DIM = 64
 HIDDEN = (256, 256)
-LEARNING_RATE = 1e-3
+LEARNING_RATE = 5e-4
+REPLACED = 0.3
 
 
 class Ensemble(nn.Module):
@@ -102,11 +103,30 @@ class PATEGAN:
     ) -> None:
         """A step of the student on noisy labels of generated rows: the only place where votes get out."""
         with torch.no_grad():
-            made = self._generator.draw(torch.randn(STUDENT_BATCH, LATENT_DIM))
+            made = self._queries()
             votes = (teachers(made.expand(self.num_teachers, -1, -1)) > 0).float().sum(dim=0)
             noisy = votes + self.noise_scale * torch.randn(votes.shape, generator=noise)
             labels = (noisy > self.num_teachers / 2).float()
         _descend(binary_cross_entropy_with_logits(student(made).squeeze(1), labels), optimiser)
+
+    def _queries(self) -> Tensor:
+        """Generated rows, half of them with columns replaced at random.
+
+        A student that is asked only about what a collapsed generator makes sees one label and can lead nowhere; what is
+        asked costs the same whatever it is.
+        """
+        made = self._generator.draw(torch.randn(STUDENT_BATCH, LATENT_DIM))
+        other = torch.zeros_like(made)
+        for span in self._encoding.spans:
+            picked = torch.rand(STUDENT_BATCH, 1) < REPLACED
+            picked[: STUDENT_BATCH // 2] = False
+            fresh = (
+                one_hot(torch.randint(span.stop - span.start, (STUDENT_BATCH,)), span.stop - span.start).float()
+                if span.is_categorical
+                else torch.rand(STUDENT_BATCH, 1)
+            )
+            other[:, span.start : span.stop] = torch.where(picked, fresh, made[:, span.start : span.stop])
+        return other
 
     def _generate(self, student: nn.Module, optimiser: torch.optim.Optimizer) -> None:
         made = self._generator.draw(torch.randn(STUDENT_BATCH, LATENT_DIM))

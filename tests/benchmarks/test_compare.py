@@ -2,12 +2,12 @@
 
 import json
 
-import compare
 import numpy as np
 import pandas as pd
 import pytest
-from census import Task
 
+import compare
+from census import Task
 from microtome.schema import Column, Kind, Schema
 
 METRICS = {"ks", "tv", "contingency", "correlation", "f1", "auc", "pair_error", "detector_auc", "triples"}
@@ -51,8 +51,13 @@ def test_a_run_is_written_with_metrics_cost_and_versions(task, monkeypatch, tmp_
     assert run_["outcome"] == "ok"
     assert set(run_["metrics"]) == METRICS
     assert run_["key"] == {
-        **{"task": "Income", "source": "states14", "rows": None, "method": "independent"},
-        **{"epsilon": 1.0, "delta": 1e-5, "seed": 0},
+        "task": "Income",
+        "source": "states14",
+        "rows": None,
+        "method": "independent",
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "seed": 0,
     }
     assert run_["peak_mebibytes"] > 10
     assert run_["notes"]["noise_scale_of_counts"] > 0

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from baselines.encoding import MixedEncoding
 
+from baselines.encoding import MixedEncoding
 from microtome.schema import Column, Kind
 
 COLUMNS = (

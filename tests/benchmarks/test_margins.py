@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+
 from baselines.margins import MOST_CELLS, NoisyMargins, ShuffledColumns, cells, edges_of, num_cells
 from baselines.protocol import RunContext
-
 from microtome.accounting import gaussian_delta
 from microtome.schema import Column, Kind, Schema
 

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from baselines import merf
 from baselines.encoding import MixedEncoding
 from baselines.merf import DPMERF, MixedFeatures, class_sums
 from baselines.protocol import RunContext
-
 from microtome.accounting import gaussian_delta
 from microtome.schema import Column, Kind, Schema
 

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from baselines import pate_gan
 from baselines.pate_gan import PATEGAN, Ensemble, vote_noise
 from baselines.protocol import RunContext
-
 from microtome.accounting import gaussian_delta
 from microtome.schema import Column, Kind, Schema
 

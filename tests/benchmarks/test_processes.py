@@ -6,6 +6,7 @@ import time
 
 import psutil
 import pytest
+
 from processes import Outcome, run_limited
 
 
