@@ -22,17 +22,17 @@ from microtome.accounting import Event
 from microtome.accounting import epsilon as epsilon_of
 from microtome.auditing.attacks import Attacker, Scores
 from microtome.auditing.claim import Claim, Point
-from microtome.auditing.lower_bound import Verdicts, count_verdicts, expected_bounds, lower_bound
+from microtome.auditing.lower_bound import Verdicts, count_verdicts, expected_bounds, is_refused, lower_bound
 from microtome.auditing.scene import Coins
 from microtome.auditing.setting import AuditKind, AuditSetting
 from microtome.auditing.witness import publish_release, witness_release
 from microtome.progress import Progress, silent
 
-_TRAINING_SHARE = 0.2
+_TRAINING_SHARE, _LARGEST_TRAINING_SHARE = 0.2, 0.35
 _ERROR_SHARES = (0.9, 0.1)
 """Of the error probability: for the bound on the curve, and for the one at the stated δ."""
 _LEAST_TRAINING, _LEAST_COUNTING = 30, 30
-_MOST_TRAINING = 1500
+_GOOD_TRAINING, _MOST_TRAINING = 150, 1500
 _QUANTILES = np.concatenate([[0.0, 0.001, 0.003, 0.01, 0.02], np.linspace(0.04, 0.96, 24), [0.98, 0.99, 0.997, 0.999]])
 """Of an attack's scores: the thresholds that are tried."""
 
@@ -50,19 +50,17 @@ class Bound:
     Attributes:
         delta: The δ it is for.
         claimed: The ε claimed at this δ.
-        audited: The ε below which the claim would be refused.
+        audited: The lower bound.
         attack: By which test.
+        is_violation: Whether the claim is refuted, at the confidence that verdicts need; a bound above the claim that
+            is not yet a verdict asks for a longer audit.
     """
 
     delta: float
     claimed: float
     audited: float
     attack: str
-
-    @property
-    def is_violation(self) -> bool:
-        """Whether more than was claimed was found."""
-        return self.audited > self.claimed
+    is_violation: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +71,7 @@ class Finding:
         setting: The setting, in words.
         epsilon: The claimed ε.
         delta: The claimed δ.
-        confidence: With which each claim about this setting holds.
+        confidence: With which the bounds of this setting hold.
         curve: The bound at that δ′ at which most can be seen.
         promise: The bound at the stated δ itself.
         equivalent: The bound of ``curve`` at the stated δ, translated by the shape of the claimed curve; ``None`` if
@@ -103,9 +101,14 @@ class Finding:
         """Whether the promise is refuted."""
         return self.curve.is_violation or self.promise.is_violation or not self.events_keep_promise
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a bound is above its claim, by chance or not: a longer audit would tell."""
+        return not self.is_violation and any(bound.audited > bound.claimed for bound in (self.curve, self.promise))
+
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON."""
-        return {**asdict(self), "violation": self.is_violation}
+        return {**asdict(self), "violation": self.is_violation, "doubtful": self.is_doubtful}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,11 +142,16 @@ class _Count:
         there, gone, luck = count_verdicts(self.test.says(scores)[None], ~coins if self.test.reverse else coins)
         self.rows.append((float(there[0]), float(gone[0]), float(luck)))
 
-    def bound(self, claimed: float, error: float) -> Bound:
+    def bound(self, claimed: float, *, error: float, verdict_error: float) -> Bound:
         there, gone, luck = np.array(self.rows).reshape(-1, 3).T
         verdicts = Verdicts(found_there=there, found_gone=gone, luck=luck)
-        audited = lower_bound(self.training, verdicts, self.delta, error=error)
-        return Bound(delta=self.delta, claimed=claimed, audited=audited, attack=self.test.words)
+        return Bound(
+            delta=self.delta,
+            claimed=claimed,
+            audited=lower_bound(self.training, verdicts, self.delta, error=error),
+            attack=self.test.words,
+            is_violation=is_refused(self.training, verdicts, claimed, self.delta, verdict_error),
+        )
 
 
 class AuditRun:
@@ -151,12 +159,16 @@ class AuditRun:
 
     Args:
         setting: What is audited.
-        error: The probability with which the finding may be wrong.
+        error: The probability with which the bounds may be wrong.
+        verdict_error: The probability with which a promise that is kept may be refuted; by default the same.
         seed: Of the coins; noise is never seeded.
     """
 
-    def __init__(self, setting: AuditSetting, *, error: float, seed: int | None = None) -> None:
+    def __init__(
+        self, setting: AuditSetting, *, error: float, verdict_error: float | None = None, seed: int | None = None
+    ) -> None:
         self.setting, self._error = setting, error
+        self._verdict_error = error if verdict_error is None else verdict_error
         self._scene = setting.scene()
         self._privacy = setting.privacy(capacity=self._scene.most_records)
         self._attacker = Attacker(profile_only=setting.kind is AuditKind.PROFILE)
@@ -186,10 +198,8 @@ class AuditRun:
         try:
             with TemporaryDirectory(prefix="microtome-audit-", dir=_memory()) as folder:
                 output = Path(folder) / "audit.release"
-                while len(self._training) < _LEAST_TRAINING or share_done() < _TRAINING_SHARE:
+                while len(self._training) < _LEAST_TRAINING or share_done() < self._training_share(seconds):
                     self._training.append(self._release(output))
-                    if len(self._training) == _MOST_TRAINING:
-                        break
                 rest = len(self._training) * (1.0 / max(share_done(), 1e-3) - 1.0)
                 self._choose(max(round(rest), _LEAST_COUNTING))
                 while self._counted < _LEAST_COUNTING or share_done() < 1.0:
@@ -208,7 +218,11 @@ class AuditRun:
         """What was found so far."""
         claims = list(self._claims.values())
         curve, promise = (
-            count.bound(max(self._claimed(claim, count.delta) for claim in claims), share * self._error)
+            count.bound(
+                max(self._claimed(claim, count.delta) for claim in claims),
+                error=share * self._error,
+                verdict_error=share * self._verdict_error,
+            )
             for count, share in zip(self._counts, _ERROR_SHARES, strict=True)
         )
         main = claims[0]
@@ -242,6 +256,13 @@ class AuditRun:
             claimed = epsilon_of(events, self.setting.delta) if part else self.setting.epsilon
             self._claims[events] = Claim(epsilon=claimed, delta=self.setting.delta, events=events)
         return self._attacker.scores(sighting), coins
+
+    def _training_share(self, seconds: float | None) -> float:
+        """The share of the budget after which enough was seen to choose by: more if the time has brought little."""
+        if len(self._training) >= _MOST_TRAINING:
+            return 0.0
+        few = seconds is not None and len(self._training) < _GOOD_TRAINING
+        return _LARGEST_TRAINING_SHARE if few else _TRAINING_SHARE
 
     def _choose(self, num_releases: int) -> None:
         """Settle the tests: the one whose bound is largest against the claimed curve, and the one for the stated δ."""

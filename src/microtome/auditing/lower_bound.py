@@ -6,7 +6,8 @@ coins, a release in which the test says φ_k of target k gives
 
     A = mean_k 2·[there]·φ_k,   B = mean_k 2·[not there]·φ_k,   C = mean_k ([there] − [not there]),
 
-E[C] = 0, and (ε, δ)-privacy says E[A − e^ε·B − c·C] ≤ δ for every c. (With c, the luck of the coins cancels.) The
+E[C] = 0, and (ε, δ)-privacy says E[A − e^ε·B − c·C] ≤ δ for every c. (With c = E[A] + e^ε·E[B] the luck of the coins
+cancels; with c = e^ε the largest loss is least. Whichever promises more is taken.) The
 targets of a release share its randomness, so nothing is assumed of how they depend on each other: a release counts
 as one draw, and its A, B and C are bounded. Against the claim somebody bets one unit; after every release the stake
 is multiplied by 1 + λ·(A − e^ε·B − c·C − δ), which no λ from 0 to the reciprocal of the largest loss makes negative.
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,12 +74,12 @@ def expected_bounds(verdicts: Verdicts, delta: float, *, num_releases: int, erro
 
     def surplus(epsilon: Numbers) -> Numbers:
         growth = np.exp(epsilon)
-        control = means[0] + growth * means[1]
-        weights = np.stack([np.ones_like(growth), -growth, -control])
-        variance = np.einsum("it,tij,jt->t", weights, covariance, weights)
-        largest_loss = np.maximum(control, 2.0 * growth - control)
-        margin = np.sqrt(spread * np.maximum(variance, 0.0)) + largest_loss * stakes / num_releases
-        result: Numbers = means[0] - growth * means[1] - delta - margin
+        margins = []
+        for control in (means[0] + growth * means[1], growth):
+            weights = np.stack([np.ones_like(growth), -growth, -control])
+            variance = np.maximum(np.einsum("it,tij,jt->t", weights, covariance, weights), 0.0)
+            margins.append(np.sqrt(spread * variance) + _largest_loss(growth, control, delta) * stakes / num_releases)
+        result: Numbers = means[0] - growth * means[1] - delta - np.minimum(*margins)
         return result
 
     low, high = np.zeros(means.shape[1]), np.full(means.shape[1], _LARGEST_EPSILON)
@@ -102,24 +104,32 @@ def lower_bound(training: Verdicts, verdicts: Verdicts, delta: float, *, error: 
         error: α.
     """
     refused = 0.0
-    for epsilon in _GRID.tolist() if len(verdicts) else ():
-        if not _refused(training, verdicts, epsilon, delta, error):
+    for epsilon in _GRID.tolist():
+        if not is_refused(training, verdicts, epsilon, delta, error):
             break
         refused = epsilon
     return refused
 
 
-def _refused(training: Verdicts, verdicts: Verdicts, epsilon: float, delta: float, error: float) -> bool:
-    """Whether betting against (ε, δ) made 1/α of one unit."""
-    growth = math.exp(epsilon)
-    control = min(float(training.found_there.mean() + growth * training.found_gone.mean()), 2.0 * growth)
-    gains = _gains(verdicts, growth, control, delta)
-    largest_loss = max(control, 2.0 * growth - control) + delta
-    variance = float(_gains(training, growth, control, delta).var())
-    stakes = math.log(1.0 / error)
-    fraction = math.sqrt(2.0 * stakes / (len(verdicts) * variance)) if variance > 0 else math.inf
-    fraction = min(fraction, _ALL_BUT_RUIN / largest_loss)
-    return float(np.log1p(fraction * gains).sum()) >= stakes
+def is_refused(training: Verdicts, verdicts: Verdicts, epsilon: float, delta: float, error: float) -> bool:
+    """Whether betting against (ε, δ) made 1/α of one unit, so that it is refused at confidence 1 − ``error``."""
+    if not len(verdicts):
+        return False
+    growth, stakes = math.exp(epsilon), math.log(1.0 / error)
+    plans = []
+    for control in (float(training.found_there.mean() + growth * training.found_gone.mean()), growth):
+        variance = float(_gains(training, growth, control, delta).var())
+        loss = float(_largest_loss(growth, control, delta))
+        fraction = math.sqrt(2.0 * stakes / (len(verdicts) * variance)) if variance > 0 else math.inf
+        margin = math.sqrt(2.0 * stakes * variance / len(verdicts)) + loss * stakes / len(verdicts)
+        plans.append((margin, control, min(fraction, _ALL_BUT_RUIN / loss)))
+    _, control, fraction = min(plans)
+    return float(np.log1p(fraction * _gains(verdicts, growth, control, delta)).sum()) >= stakes
+
+
+def _largest_loss(growth: Any, control: Any, delta: float) -> Any:
+    """How far A − e^ε·B − c·C − δ can fall below zero: all found that are not there, or none that are."""
+    return np.maximum(control, 2.0 * growth - control) + delta
 
 
 def _gains(verdicts: Verdicts, growth: float, control: float, delta: float) -> Numbers:

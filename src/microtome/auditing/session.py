@@ -1,4 +1,4 @@
-"""Several settings audited one after the other, within a time and at one confidence for all of them together."""
+"""Several settings audited one after the other, within a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Audit:
     Attributes:
         findings: Setting by setting, as far as there was time.
         settings: How many there were to be.
-        confidence: With which all findings hold together.
+        confidence: With which the bounds of each setting hold, and, all settings together, the verdicts.
         finished: Whether nobody ended it early.
     """
 
@@ -61,7 +61,8 @@ def audit(
     Args:
         settings: What to audit.
         seconds: Time for all of them; a smaller ε shows more slowly and gets more of it.
-        confidence: With which all findings are to hold together.
+        confidence: With which the bounds of each setting are to hold. A promise counts as refuted only if all
+            verdicts hold together with this confidence: with many settings some bound is wrong by chance.
         progress: Told how far each setting is.
         seed: Of the coins that decide who is in a table. Noise is never seeded.
     """

@@ -57,7 +57,7 @@ def audit(
         bool, typer.Option("--as-published", help="Use nothing but the public function and the file it writes.")
     ] = False,
     budget_seconds: Annotated[float, typer.Option(help="Time for all settings together.")] = 300.0,
-    confidence: Annotated[float, typer.Option(help="With which all findings hold together.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="With which each bound holds, and all verdicts together.")] = 0.95,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="JSON file for all figures.", show_default="none")
     ] = None,
@@ -122,8 +122,8 @@ def _show(found: Audit) -> None:
     wide = console if console.is_terminal else Console(highlight=False, width=_WIDTH)
     wide.print(table)
     console.print(
-        f"All bounds hold together with confidence {found.confidence:.4g}. 'As ε' is the bound translated to the "
-        "stated δ by the shape of the claimed curve; the other figures assume nothing.",
+        f"Each bound holds with confidence {found.confidence:.4g}, and so do all verdicts together. 'As ε' is the "
+        "bound translated to the stated δ by the shape of the claimed curve; the other figures assume nothing.",
         soft_wrap=True,
     )
     if not found.finished:
@@ -141,5 +141,5 @@ def _cells(finding: Finding) -> list[str]:
         f"{finding.curve.audited:.3f}",
         equivalent,
         f"{finding.confidence:.2%}",
-        "[bold red]VIOLATED[/]" if finding.is_violation else "holds",
+        "[bold red]VIOLATED[/]" if finding.is_violation else "doubtful" if finding.is_doubtful else "holds",
     ]

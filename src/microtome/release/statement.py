@@ -209,7 +209,7 @@ def _tested(release: Release | None, audit: dict[str, Any]) -> list[str]:
             "–" if finding["equivalent"] is None else f"{finding['equivalent']:.3g}",
             f"{finding['promise']['audited']:.3g}",
             f"{finding['releases']:,} × {finding['targets']}",
-            "VIOLATED" if finding["violation"] else "holds",
+            "VIOLATED" if finding["violation"] else "doubtful" if finding["doubtful"] else "holds",
         ]
         for finding in findings
     ]
@@ -222,9 +222,10 @@ def _tested(release: Release | None, audit: dict[str, Any]) -> list[str]:
         "knowing all other records and even which row is whose. How often it is right gives a lower bound on ε that "
         "assumes nothing about the mechanism. If the bound exceeded the claim, the promise would be refuted. A bound "
         "near the claim says that the noise is what it should be and that the attack would have seen less of it.",
-        f"All bounds hold together with confidence {audit['confidence']:.0%} ({audit['software']}). At the stated δ no "
-        "number of trials that can be afforded tells much; at a larger δ′ the same noise has a smaller ε, known "
-        "exactly, and there the comparison is made. *As ε* translates the bound back to the stated δ by the shape of "
+        f"Each bound holds with confidence {audit['confidence']:.0%}, and so do all verdicts together "
+        f"({audit['software']}). At the stated δ no number of trials that can be afforded tells much; at a larger δ′ "
+        "the same noise has a smaller ε, known exactly, and there the comparison is made. *As ε* translates the bound "
+        "back to the stated δ by the shape of "
         "the claimed curve, and shows how close the audit came; *at δ* is the bound at the stated δ, without that "
         "help. The profile alone claims its own part of the ε of its release. Settings *as published* use nothing but "
         "the file, without knowing which row is whose, which no accounting counts on; they are there to find leaks, "
