@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from microtome.accounting import Ledger
     from microtome.adaptation import DomainAdapter
     from microtome.evaluation import report
-    from microtome.private import draft_schema, release
-    from microtome.release import Release
-    from microtome.schema import Column, Schema
-    from microtome.synthesis import Synthesizer
-    from microtome.training import FitSettings
+    from microtome.images import ImageSet, read_images
+    from microtome.private import draft_schema, release, release_images
+    from microtome.release import ImageRelease, Release
+    from microtome.schema import Column, ImageSchema, Schema
+    from microtome.synthesis import ImageSynthesizer, Synthesizer
+    from microtome.training import FitSettings, ImageFitSettings
 
 __version__ = "0.1.0"
 
@@ -31,12 +32,19 @@ _HOMES = {
     "Column": "microtome.schema",
     "DomainAdapter": "microtome.adaptation",
     "FitSettings": "microtome.training",
+    "ImageFitSettings": "microtome.training",
+    "ImageRelease": "microtome.release",
+    "ImageSchema": "microtome.schema",
+    "ImageSet": "microtome.images",
+    "ImageSynthesizer": "microtome.synthesis",
     "Ledger": "microtome.accounting",
     "Release": "microtome.release",
     "Schema": "microtome.schema",
     "Synthesizer": "microtome.synthesis",
     "draft_schema": "microtome.private",
+    "read_images": "microtome.images",
     "release": "microtome.private",
+    "release_images": "microtome.private",
     "report": "microtome.evaluation",
 }
 
@@ -44,12 +52,19 @@ __all__ = [
     "Column",
     "DomainAdapter",
     "FitSettings",
+    "ImageFitSettings",
+    "ImageRelease",
+    "ImageSchema",
+    "ImageSet",
+    "ImageSynthesizer",
     "Ledger",
     "Release",
     "Schema",
     "Synthesizer",
     "draft_schema",
+    "read_images",
     "release",
+    "release_images",
     "report",
 ]
 

@@ -15,17 +15,21 @@ from microtome.cli import release as release_verb
 from microtome.cli import report as report_verb
 from microtome.cli import sample as sample_verb
 from microtome.cli.screen import console
-from microtome.demo import population, population_schema
+from microtome.demo import digit_images, population, population_schema
 from microtome.errors import OutputError
+from microtome.images.writing import write_images
 from microtome.release import ReleaseKind
 
 _OTHERS = 5
 """One in so many people is kept out of the table, for the report to compare with."""
 _SAMPLE = 10_000
+_GRID = 150
+"""Images drawn for a grid: enough for ten of each class."""
 
 
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Directory to write.")],
+    pictures: Annotated[bool, typer.Option("--images", help="Digits of 8 × 8 pixels instead of a town.")] = False,
     people: Annotated[int, typer.Option(help="Size of the simulated population.")] = 50_000,
     epsilon: Annotated[float, typer.Option(help="Total ε of the release.")] = 5.0,
     kind: Annotated[
@@ -37,6 +41,9 @@ def demo(
     if output.exists() and not (force and output.is_dir()):
         raise OutputError(f"{output} exists; choose another directory, or say --force to replace an earlier demo")
     output.mkdir(parents=True, exist_ok=True)
+    if pictures:
+        digits(output, epsilon, kind, force=force)
+        return
     table, schema, released = (output / name for name in ("people.csv", "schema.yaml", "people.release"))
     others = output / "others.csv"
     _say(f"1. A simulated town: {people:,} people in {table}, and some more in {others} whom the office never sees")
@@ -63,6 +70,26 @@ def demo(
     report_verb.report(
         [table, synthetic], output=pages[0], release=released, holdout=others, sample=_SAMPLE, force=force
     )
+
+
+def digits(output: Path, epsilon: float, kind: ReleaseKind, *, force: bool) -> None:
+    """The same on the handwritten digits that come with scikit-learn, which stand for private images."""
+    real, schema, released = (output / name for name in ("digits.npz", "digits.yaml", "digits.release"))
+    model, drawn = output / "digits.model", output / "synthetic.npz"
+    _say(f"1. 1,797 digits of 8 × 8 pixels: {real}. What is declared as public: {schema}")
+    images, declared = digit_images()
+    write_images(real, images, low=declared.low, high=declared.high)
+    schema.write_text(declared.to_yaml(), encoding="utf-8")
+    options = f"--schema {schema} --epsilon {epsilon:g} --kind {kind} -o {released}"
+    _say(f"2. The only private step: microtome release {real} {options}")
+    release_verb.release(real, schema=schema, epsilon=epsilon, output=released, kind=kind, force=force)
+    _say(f"3. What anybody may know: microtome inspect {released}")
+    inspect_verb.inspect(released)
+    _say(f"4. From here on nothing private is needed: microtome fit {released} -o {model}")
+    fit_verb.fit(released, output=model, force=force)
+    _say(f"5. Synthetic digits: microtome sample {model} -n {len(images)} -o {drawn}, and a grid of some of them")
+    sample_verb.sample(model, output=drawn, rows=len(images), force=force)
+    sample_verb.sample(model, output=output / "synthetic.png", rows=_GRID, force=force)
 
 
 def _say(text: str) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from microtome.cli import images
 from microtome.cli.screen import EndedEarly, console, watch
 from microtome.errors import ParameterError
 
@@ -48,7 +49,7 @@ def fit(
     The run is kept in OUTPUT.checkpoint: after a crash --resume goes on from there. Ctrl-C writes the best model so
     far, which --resume replaces.
     """
-    from microtome.release import check_output
+    from microtome.release import Artefact, ImageRelease, check_output
     from microtome.synthesis import Synthesizer
     from microtome.training import FitSettings
 
@@ -57,6 +58,10 @@ def fit(
         "threads": threads,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
+    opened = Artefact.load(release)
+    if isinstance(opened, ImageRelease):
+        images.fit(opened, output, {**read_settings(settings), **given}, seed=seed, resume=resume, force=force)
+        return
     checkpoint = output.with_name(f"{output.name}.checkpoint")
     replaces = force or (resume and checkpoint.exists())
     check_output(output, force=replaces)

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from microtome.cli.screen import console
 from microtome.errors import ParameterError
-from microtome.release import Release, contents_in_words, promise_in_words, summary
+from microtome.release import Artefact, Release, contents_in_words, promise_in_words, summary
 from microtome.release.statement import privacy_statement
 
 
@@ -25,10 +25,13 @@ def inspect(
     verify: Annotated[bool, typer.Option(help="Check the checksum of every row.")] = True,
 ) -> None:
     """Say what was promised, to whom, and what the file contains."""
-    opened = Release.load(release, verify=verify)
+    opened = Artefact.load(release, verify=verify)
     if as_json and statement:
         raise ParameterError("give either --json or --statement")
+    if statement and not isinstance(opened, Release):
+        raise ParameterError("the statement is written for tables; --json has all figures of a release of images")
     if statement:
+        assert isinstance(opened, Release)
         typer.echo(privacy_statement(opened), nl=False)
         return
     figures = summary(opened)
@@ -40,10 +43,19 @@ def inspect(
     )
     for line in promise_in_words(opened):
         console.print(line, soft_wrap=True)
-    console.print(_columns(figures))
+    console.print(_columns(figures) if isinstance(opened, Release) else _classes(figures))
     console.print(contents_in_words(opened), soft_wrap=True)
     checked = "verified" if verify else "not verified"
     console.print(f"fingerprint {opened.fingerprint}  ({checked}; written by {figures['software']})", soft_wrap=True)
+
+
+def _classes(figures: dict[str, object]) -> Table:
+    table = Table(header_style="bold", title_justify="left")
+    for heading in ("class", "images", "± count"):
+        table.add_column(heading, justify="left" if heading == "class" else "right")
+    for one in figures["classes"]:  # type: ignore[attr-defined]
+        table.add_row(escape(str(one["class"])), f"{max(one['images'], 0):,.0f}", f"{one['noise_scale']:.1f}")
+    return table
 
 
 def _columns(figures: dict[str, object]) -> Table:

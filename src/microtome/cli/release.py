@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from microtome.accounting import Accountant, DirectionKind, Neighbours
+from microtome.cli import images
 from microtome.cli.screen import console, watch
-from microtome.release import ReleaseKind, promise_in_words
+from microtome.errors import ParameterError
+from microtome.release import Artefact, ReleaseKind, promise_in_words
 
 
 class DrawnDirections(StrEnum):
@@ -35,18 +37,28 @@ def ledger_beside(table: Path) -> Path:
 
 
 def release(
-    table: Annotated[Path, typer.Argument(help="The private table: CSV or Parquet.")],
-    schema: Annotated[Path, typer.Option(help="What is public about it; see 'microtome schema draft'.")],
+    table: Annotated[
+        Path,
+        typer.Argument(help="The private table (CSV or Parquet), or images: IDX, NPZ, HDF5 or a folder of PNG files."),
+    ],
+    schema: Annotated[
+        Path,
+        typer.Option(
+            help="What is public about it; see 'microtome schema draft'. For images also the word 'image': the file's "
+            "layout and --classes."
+        ),
+    ],
     epsilon: Annotated[float, typer.Option(help="Total ε, profile included.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Release file to write.")],
     delta: Annotated[float, typer.Option(help="Total δ; must be below 1/n.")] = 1e-6,
     kind: Annotated[
-        ReleaseKind,
+        ReleaseKind | None,
         typer.Option(
             help="records: noise on every record, as the paper does; works without a trusted collector. "
-            "aggregates: noise on counts over all records; far less error, if whoever runs this may see the table."
+            "aggregates: noise on counts over all records; far less error, if whoever runs this may see the table.",
+            show_default="records for tables, aggregates for images",
         ),
-    ] = ReleaseKind.RECORDS,
+    ] = None,
     pivot: Annotated[
         str,
         typer.Option(
@@ -84,11 +96,18 @@ def release(
     dataset: Annotated[
         str | None, typer.Option(help="The table's name in the book.", show_default="its file name")
     ] = None,
+    classes: Annotated[
+        str | None, typer.Option(help="With --schema image: '10' for the labels 0 … 9, or names: 'cat,dog'.")
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Images: IDX file of labels.", show_default="the one beside the images")
+    ] = None,
+    part: Annotated[str | None, typer.Option(help="Images: part of an NPZ or HDF5 file, such as 'train'.")] = None,
     allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
     threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
 ) -> None:
-    """Read the private table once and publish noisy slices of it.
+    """Read the private table or image set once and publish noisy slices or sums of it.
 
     This is the only step that sees private rows. The file it writes may be given to anybody. What it costs is
     written to the ledger first, and a budget that is set there is enforced.
@@ -96,28 +115,35 @@ def release(
     from microtome.private import RunSettings
     from microtome.private import release as publish
 
-    with watch("rows") as progress:
-        released = publish(
-            table,
-            schema,
-            epsilon=epsilon,
-            delta=delta,
-            output=output,
-            neighbours=neighbours,
-            accountant=accountant,
-            directions=directions,
-            num_slices=num_slices,
-            slice_dim=slice_dim,
-            subsample=subsample,
-            capacity=capacity,
-            profile_share=profile_share,
-            kind=kind,
-            pivot=pivot,
-            allow_large_delta=allow_large_delta,
-            ledger=ledger or ledger_beside(table),
-            dataset=dataset,
-            run=RunSettings(threads=threads, force=force, progress=progress),
-        )
+    of_images = images.describes_images(schema)
+    if not of_images and (classes, labels, part) != (None, None, None):
+        raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
+    with watch("images" if of_images else "rows") as progress:
+        options: dict[str, Any] = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "output": output,
+            "neighbours": neighbours,
+            "accountant": accountant,
+            "directions": directions,
+            "num_slices": num_slices,
+            "slice_dim": slice_dim,
+            "subsample": subsample,
+            "capacity": capacity,
+            "profile_share": profile_share,
+            "kind": kind or (ReleaseKind.AGGREGATES if of_images else ReleaseKind.RECORDS),
+            "allow_large_delta": allow_large_delta,
+            "ledger": ledger or ledger_beside(table),
+            "dataset": dataset,
+            "run": RunSettings(threads=threads, force=force, progress=progress),
+        }
+        released: Artefact
+        if of_images:
+            released = images.release(
+                table, schema, classes=classes, labels=labels, part=part, pivot=pivot, options=options
+            )
+        else:
+            released = publish(table, schema, pivot=pivot, **options)
     size = output.stat().st_size / 2**20
     console.print(f"[bold]{escape(str(output))}[/]: {size:,.1f} MiB", soft_wrap=True)
     for line in promise_in_words(released):

@@ -8,19 +8,26 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from microtome.cli import images
 from microtome.cli.screen import console
+from microtome.errors import ParameterError
+from microtome.images.reading import is_image_set
 from microtome.release import check_output
-from microtome.schema import Schema
+from microtome.schema import ImageSchema, Schema
+from microtome.schema.image import is_image_document
 
 app = typer.Typer(help="Write down what is public about a table.", no_args_is_help=True)
 
 
 @app.command()
 def draft(
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file, or an image set.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="YAML file to write.")],
     target: Annotated[str | None, typer.Option(help="Column to be predicted.")] = None,
     skip: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    classes: Annotated[str | None, typer.Option(help="Images: '10' for the labels 0 … 9, or names: 'cat,dog'.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="Images: IDX file of labels.")] = None,
+    part: Annotated[str | None, typer.Option(help="Images: part of an NPZ or HDF5 file, such as 'train'.")] = None,
     force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
 ) -> None:
     """Draft a schema from column names and types alone, for you to correct and complete.
@@ -31,6 +38,19 @@ def draft(
     from microtome.private import draft_schema
 
     check_output(output, force=force)
+    if is_image_set(table):
+        if target is not None or skip:
+            raise ParameterError("--target and --skip are for tables; the label of images is their pivot")
+        described = images.draft(table, classes=classes, labels=labels, part=part)
+        output.write_text(described.to_yaml(), encoding="utf-8")
+        console.print(
+            f"{escape(str(output))}: images of {described.height} × {described.width} × {described.channels}, "
+            f"{described.num_classes} classes. Read it before you release: it is published with the release.",
+            soft_wrap=True,
+        )
+        return
+    if (classes, labels, part) != (None, None, None):
+        raise ParameterError(f"--classes, --labels and --part are for images; {table} is a table")
     schema = draft_schema(table, target=target, skip=tuple(skip or ()))
     output.write_text(schema.to_yaml(), encoding="utf-8")
     learnt = sum(not column.is_declared for column in schema.columns)
@@ -45,5 +65,9 @@ def draft(
 @app.command()
 def check(schema: Annotated[Path, typer.Argument(help="YAML file to check.")]) -> None:
     """Check a schema without touching any table."""
+    if is_image_document(schema):
+        described = ImageSchema.load(schema)
+        console.print(f"{escape(str(schema))}: {described.num_classes} classes of images, no errors.", soft_wrap=True)
+        return
     columns = Schema.load(schema).columns
     console.print(f"{escape(str(schema))}: {len(columns)} columns, no errors.", soft_wrap=True)

@@ -1,5 +1,6 @@
-"""A built-in population, so that everything can be tried without a download."""
+"""A built-in population and small digits, so that everything can be tried without a download."""
 
+from microtome.demo.digits import digit_images
 from microtome.demo.population import population, population_schema
 
-__all__ = ["population", "population_schema"]
+__all__ = ["digit_images", "population", "population_schema"]

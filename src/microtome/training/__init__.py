@@ -1,6 +1,7 @@
 """From a release to a trained generator: losses, trainer, held-out selection, tuning."""
 
 from microtome.training.checkpoint import Checkpoint, read_tensors, write_tensors
+from microtome.training.image_trainer import ImageFitSettings
 from microtome.training.losses import LossMix
 from microtome.training.settings import FitSettings
 from microtome.training.slices import SliceChoice
@@ -12,6 +13,7 @@ __all__ = [
     "Checkpoint",
     "Fit",
     "FitSettings",
+    "ImageFitSettings",
     "LossMix",
     "SliceChoice",
     "Trainer",

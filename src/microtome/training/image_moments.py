@@ -27,6 +27,9 @@ _FEWEST_DIRECTIONS = 2
 """A class with fewer directions above the noise takes those that all classes share; where these are too few as well,
 only the variance of each frequency is taken, which is an average over many entries."""
 
+_SPREADS_DIFFER = 0.4
+"""By how much, as a share, the spreads of classes are expected to differ, where noise hides how much they do."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassMoments:
@@ -120,16 +123,25 @@ def _of_rows(release: ImageRowsRelease) -> _Noisy:
     for number in range(release.schema.num_classes):
         rows = release.rows(number) @ back
         mean = rows.sum(axis=0) / present[number]
-        noise = sizes[number] * release.noise_scale**2 * gram
+        of_noise = sizes[number] * release.noise_scale**2 * gram
         sums.append(rows.sum(axis=0))
-        second.append((rows.T @ rows - noise) / present[number] - np.outer(mean, mean))
+        second.append((rows.T @ rows - of_noise) / present[number] - np.outer(mean, mean))
     scale = release.contrast
     noises = np.sqrt(sizes * variance)
     means = class_centres(np.stack(sums), present, noises, scale.brightness, release.schema.channels)
     between = float(release.class_shares @ (means**2).sum(axis=1))
+    noise = np.sqrt(2.0 * sizes) * variance / present
+    found = np.trace(np.stack(second), axis1=1, axis2=2)
     return _Noisy(
         means=means,
         second=np.stack(second),
-        noise=np.sqrt(2.0 * sizes) * variance / present,
-        traces=np.full(len(present), max(scale.energy - between, 0.0)),
+        noise=noise,
+        traces=max(scale.energy - between, 0.0) * _relative(found, np.sqrt(dim) * noise, release.class_shares),
     )
+
+
+def _relative(found: Floats, noise: Floats, shares: Floats) -> Floats:
+    """Spread of each class relative to all, as far as it stands out from its noise."""
+    common = max(float(shares @ found), 1e-9)
+    trust = _SPREADS_DIFFER**2 / (_SPREADS_DIFFER**2 + (noise / common) ** 2)
+    return np.clip(1.0 + trust * (found / common - 1.0), 0.2, 5.0)

@@ -1,0 +1,156 @@
+"""What the verbs do where a release, a model or a data set is of images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+
+from microtome.cli.screen import EndedEarly, console, watch
+from microtome.errors import ModelError, OutputError, ParameterError, SchemaError
+
+if TYPE_CHECKING:
+    from microtome.images import ImageSet
+    from microtome.release import ImageRelease
+    from microtome.schema import ImageSchema
+    from microtome.schema.image import Label
+
+WORD = "image"
+"""What is given as a schema to have one made of the file's layout and the declared classes."""
+
+
+def describes_images(schema: Path) -> bool:
+    """Whether a schema is the word ``image`` or a document about images."""
+    from microtome.schema.image import is_image_document
+
+    return str(schema) == WORD or is_image_document(schema)
+
+
+def draft(source: Path, *, classes: str | None, labels: Path | None, part: str | None) -> ImageSchema:
+    """A schema from the layout of a file; classes as declared, or a folder's sub-folders, which name them."""
+    from microtome.images import read_images
+
+    return schema_of(read_images(source, labels=labels, part=part), source, classes)
+
+
+def schema_of(images: ImageSet, source: Path, classes: str | None) -> ImageSchema:
+    """A schema for images that are read."""
+    from microtome.schema.image import classes_from_text, schema_of_layout
+
+    declared: tuple[Label, ...] | None = None
+    if classes is not None:
+        declared = classes_from_text(classes)
+    elif images.labels is not None and source.is_dir():
+        declared = tuple(dict.fromkeys(images.labels.tolist()))
+    elif images.labels is not None:
+        raise SchemaError(
+            f"{source} has labels: declare the classes, from public knowledge, with --classes 10 (for 0 … 9) or "
+            "--classes cat,dog"
+        )
+    return schema_of_layout(images.shape, images.pixels.dtype.name, declared)
+
+
+def release(
+    source: Path,
+    schema: Path,
+    *,
+    classes: str | None,
+    labels: Path | None,
+    part: str | None,
+    pivot: str,
+    options: Mapping[str, Any],
+) -> ImageRelease:
+    """Publish an image set."""
+    from microtome.images import read_images
+    from microtome.private import release_images
+    from microtome.schema import ImageSchema
+
+    if pivot != "auto":
+        raise ParameterError("images have their label as pivot; --pivot is for tables")
+    if classes is not None and str(schema) != WORD:
+        raise ParameterError(f"{schema} declares the classes; --classes goes with --schema {WORD}")
+    images = read_images(source, labels=labels, part=part)
+    declared = schema_of(images, source, classes) if str(schema) == WORD else ImageSchema.load(schema)
+    _refuse_inputs(Path(options["output"]), source, labels, options["ledger"])
+    return release_images(images, declared, **{**options, "dataset": options["dataset"] or source.name})
+
+
+def _refuse_inputs(output: Path, *inputs: Path | None) -> None:
+    if any(path is not None and path.resolve() == output.resolve() for path in inputs):
+        raise OutputError(f"{output} is the image set or its ledger; choose another output")
+
+
+def fit(
+    release: ImageRelease, output: Path, settings: Mapping[str, object], *, seed: int | None, resume: bool, force: bool
+) -> None:
+    """Train an image model; the counterpart of what ``microtome fit`` does for tables."""
+    from microtome.release import check_output
+    from microtome.synthesis.image_synthesizer import ImageSynthesizer
+    from microtome.training.image_trainer import ImageFitSettings
+
+    checkpoint = output.with_name(f"{output.name}.checkpoint")
+    replaces = force or (resume and checkpoint.exists())
+    check_output(output, force=replaces)
+    synthesizer = ImageSynthesizer(ImageFitSettings.from_dict(settings), random_state=seed)
+    with watch("steps") as progress:
+        synthesizer.fit(release, checkpoint=checkpoint, resume=resume, progress=progress)
+    synthesizer.save(output, force=replaces)
+    result = synthesizer.fit_
+    assert result is not None
+    note = f"loss {result.history[-1][1]:.3f} after {result.history[-1][0]} steps" if result.history else "no steps"
+    console.print(f"[bold]{escape(str(output))}[/]: {note}", soft_wrap=True)
+    if not result.finished:
+        goes_on = escape(f"--resume goes on from {checkpoint}")
+        console.print(f"interrupted: this is the model so far; {goes_on}", soft_wrap=True)
+        raise EndedEarly
+    checkpoint.unlink(missing_ok=True)
+
+
+def is_image_model(path: Path) -> bool:
+    """Whether a model file draws images."""
+    from microtome.synthesis.image_synthesizer import FORMAT
+    from microtome.training import read_tensors
+
+    try:
+        read_tensors(path, FORMAT)
+    except ModelError:
+        return False
+    return True
+
+
+def sample(model: Path, output: Path, number: int, where: Sequence[str], *, seed: int | None, force: bool) -> None:
+    """Draw images to an NPZ archive, a folder of PNG files, or a grid."""
+    from microtome.images.writing import write_images
+    from microtome.release import check_output
+    from microtome.synthesis.image_synthesizer import ImageSynthesizer
+
+    if output.is_dir() and not output.suffix:
+        if not force:
+            raise OutputError(f"{output} exists; choose another name, or say --force to replace it")
+    else:
+        check_output(output, force=force)
+    synthesizer = ImageSynthesizer.load(model)
+    wanted = _labels(where, synthesizer.schema)
+    with watch("images") as progress:
+        images = synthesizer.sample(number, labels=wanted, random_state=seed, progress=progress)
+        write_images(output, images, low=synthesizer.schema.low, high=synthesizer.schema.high, progress=progress)
+    console.print(f"[bold]{escape(str(output))}[/]: {number:,} images", soft_wrap=True)
+
+
+def _labels(where: Sequence[str], schema: ImageSchema) -> list[Label] | None:
+    """The classes that conditions such as ``label=3|5`` ask for."""
+    if not where:
+        return None
+    names = {str(label): label for label in schema.classes or ()}
+    wanted: list[Label] = []
+    for text in where:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        parts = value.split("|")
+        if name != "label" or not equals or any(one not in names for one in parts):
+            raise ModelError(
+                f"condition {text!r}: images take label=a|b with labels of {', '.join(names) or 'no class'}"
+            )
+        wanted += [names[one] for one in parts]
+    return wanted

@@ -1,0 +1,20 @@
+"""The handwritten digits of 8 × 8 pixels that come with scikit-learn, as an image set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from microtome.errors import ParameterError
+from microtome.images import ImageSet
+from microtome.schema import ImageSchema
+
+
+def digit_images() -> tuple[ImageSet, ImageSchema]:
+    """1,797 digits with 17 shades of grey, and what is public about them."""
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise ParameterError("the small digits come with scikit-learn: pip install 'microtome[images]'") from None
+    digits = load_digits()
+    images = ImageSet.from_arrays(digits.images.astype(np.uint8), digits.target, origin="the digits of scikit-learn")
+    return images, ImageSchema(height=8, width=8, low=0.0, high=16.0, classes=tuple(range(10)))

@@ -1,0 +1,138 @@
+"""A convolutional generator of images, conditional on the class, that starts where the moments put it.
+
+    z → z + bend(z) → mean_c + factor_c·z → inverse cosine transform → p → p + convolutions(p) → cut to [0, 1]
+
+``bend`` and the convolutions begin at zero, so that before any training the generator draws exactly from a Gaussian
+of the class's mean and covariance, and training has only to repair what that leaves wrong. The convolutions are shared
+by all classes, which tell them apart by a bias, or there is a stack for each class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from microtome.errors import ParameterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageNetworkSettings:
+    """Shape of the network.
+
+    Attributes:
+        width: Channels of the convolutions.
+        layers: Convolutions between the first and the last.
+        hidden: Units of the layer that bends the latent noise.
+        per_class: A stack of convolutions for each class, rather than one for all.
+    """
+
+    width: int = 12
+    layers: int = 1
+    hidden: int = 64
+    per_class: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (("width", 1), ("layers", 0), ("hidden", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ParameterError(f"{name} is {value!r}; it must be a whole number, at least {least}")
+
+
+class ImageGenerator(nn.Module):
+    """Noise and classes in, images out.
+
+    Args:
+        plane: The basis of one channel (components × height·width).
+        offset: Public mean of each channel, in units of the range.
+        shape: Height, width and channels.
+        num_classes: Number of classes.
+        settings: Shape of the network.
+    """
+
+    plane: Tensor
+    offset: Tensor
+
+    def __init__(
+        self,
+        plane: Float[Tensor, "k p"],
+        offset: Float[Tensor, " c"],
+        shape: tuple[int, int, int],
+        num_classes: int,
+        settings: ImageNetworkSettings,
+    ) -> None:
+        super().__init__()
+        self.settings, self.shape, self.num_classes = settings, shape, num_classes
+        channels = shape[2]
+        self.latent_dim = len(plane) * channels
+        self.register_buffer("plane", plane)
+        self.register_buffer("offset", offset)
+        self.means = nn.Parameter(torch.zeros(num_classes, self.latent_dim))
+        self.factors = nn.Parameter(torch.zeros(num_classes, self.latent_dim, self.latent_dim))
+        self.bend = nn.Sequential(
+            nn.Linear(self.latent_dim, settings.hidden), nn.SiLU(), nn.Linear(settings.hidden, self.latent_dim)
+        )
+        stacks = num_classes if settings.per_class else 1
+        self.stacks = nn.ModuleList(_Stack(channels, num_classes, settings) for _ in range(stacks))
+        nn.init.zeros_(self.bend[2].weight)  # type: ignore[arg-type]
+        nn.init.zeros_(self.bend[2].bias)  # type: ignore[arg-type]
+
+    @torch.no_grad()
+    def start_at(self, means: Float[Tensor, "v d"], factors: Float[Tensor, "v d d"]) -> None:
+        """Begin with a Gaussian of mean ``means`` and covariance ``factors``·``factors``ᵀ for each class."""
+        self.means.copy_(means)
+        self.factors.copy_(factors)
+
+    def forward(self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b c h w"]:
+        """Images in units of the range, 0 to 1."""
+        bent = latent + self.bend(latent)
+        components = self.means[classes]
+        for number in _present(classes):
+            mine = classes == number
+            components = components.index_put((mine,), bent[mine] @ self.factors[number].T, accumulate=True)
+        height, width, channels = self.shape
+        planes = components.view(-1, len(self.plane)) @ self.plane
+        images = planes.view(-1, channels, height, width) + self.offset[:, None, None]
+        return (images + self._convolved(images, classes)).clamp(0.0, 1.0)
+
+    def _convolved(self, images: Float[Tensor, "b c h w"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b c h w"]:
+        if not self.settings.per_class:
+            return torch.as_tensor(self.stacks[0](images, classes))
+        changes = torch.zeros_like(images)
+        for number in _present(classes):
+            mine = classes == number
+            changes = changes.index_put((mine,), self.stacks[number](images[mine], classes[mine]))
+        return changes
+
+    def components(self, images: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d"]:
+        """The encoded images."""
+        centred = (images - self.offset[:, None, None]).flatten(2)
+        return torch.as_tensor((centred @ self.plane.T).flatten(1))
+
+
+def _present(classes: Int[Tensor, " b"]) -> list[int]:
+    """The classes that occur."""
+    return torch.bincount(classes).nonzero()[:, 0].tolist()
+
+
+class _Stack(nn.Module):
+    """Convolutions whose last layer begins at zero."""
+
+    def __init__(self, channels: int, num_classes: int, settings: ImageNetworkSettings) -> None:
+        super().__init__()
+        width = settings.width
+        self.first = nn.Conv2d(channels, width, 3, padding=1)
+        self.bias = nn.Embedding(num_classes, width)
+        self.inner = nn.ModuleList(nn.Conv2d(width, width, 3, padding=1) for _ in range(settings.layers))
+        self.last = nn.Conv2d(width, channels, 3, padding=1)
+        nn.init.zeros_(self.bias.weight)
+        nn.init.zeros_(self.last.weight)
+        nn.init.zeros_(self.last.bias)  # type: ignore[arg-type]
+
+    def forward(self, images: Float[Tensor, "b c h w"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b c h w"]:
+        hidden = nn.functional.silu(self.first(images) + self.bias(classes)[:, :, None, None])
+        for layer in self.inner:
+            hidden = hidden + nn.functional.silu(layer(hidden))
+        return torch.as_tensor(self.last(hidden))
