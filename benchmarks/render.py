@@ -57,6 +57,10 @@ trained on synthetic ones. *Pair error* is the error of what pairs of columns sh
 the size of that: 0 is perfect, 1 is what independent columns have, more than 1 is worse than these. Code lists are
 declared as public; for want of the survey's code book they are the codes that occur anywhere in the file.
 
+To repeat: `make bench-env`, then `make bench` (all of it takes a day of processor time; `TASKS`, `METHODS`, `EPSILONS`
+and `SEEDS` choose, and what is there is not run again), then `make bench-report`. `make bench SOURCE=folktables` takes
+the paper's own tables where there is internet.
+
 Read these with two reservations. The training recipe and its defaults (the target's share of the unit ball, the
 denoising, pooling and bins, weights and steps) were chosen while looking at test metrics of the California sample and
 also of Employment, PublicCoverage and TravelTime of these same 14 states, so the figures of those tasks are somewhat
