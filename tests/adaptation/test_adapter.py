@@ -290,6 +290,39 @@ def test_a_killed_run_never_does_a_private_step_twice(tmp_path: Path) -> None:
     assert len(touched[0] | touched[1]) <= resumed.promise_.touches
 
 
+def test_ctrl_c_within_a_private_step_counts_it_as_done() -> None:
+    """Its noise was drawn; it is not drawn again."""
+
+    class Interrupted:
+        def batch(self, step: int, network: AdaptationNetwork) -> TargetBatch:
+            raise KeyboardInterrupt
+
+    saved: list[int] = []
+    one = trainer(replace(QUICK, align_from=1))
+    assert not one.run(Interrupted(), saved.append)
+    assert saved == [3, 1]
+
+
+@pytest.mark.parametrize("begun", [0, 4, 7, 8, 13, 22, 23])
+def test_a_checkpoint_claims_private_steps_before_they_are_done(begun: int) -> None:
+    """Whenever the process dies, the step to go on from is past every private step that was begun."""
+    saved: list[int] = []
+    done: list[int] = []
+
+    class Watched:
+        def batch(self, step: int, network: AdaptationNetwork) -> TargetBatch:
+            assert saved[-1] > one.step, "this step was not claimed"
+            done.append(step)
+            frames = torch.eye(80)[:, :, None]
+            return TargetBatch(slices=torch.randn(64, 80, 1), directions=frames, noise_scale=1.0, null_share=0.0)
+
+    one = trainer()
+    one.step = begun
+    assert one.run(Watched(), saved.append)
+    assert one.first_aligned == 8
+    assert done == list(range(max(0, begun - 8), 16))
+
+
 def test_a_run_goes_on_only_as_what_it_was(tmp_path: Path) -> None:
     path, ledger = tmp_path / "run", Ledger()
     adapter = DomainAdapter(epsilon=EPSILON, delta=DELTA, settings=QUICK, random_state=4)
@@ -379,6 +412,6 @@ def test_sizes_and_ranges_are_brought_together() -> None:
 @pytest.mark.slow
 def test_it_learns_digits() -> None:
     images, labels, target, truth = domains()
-    settings = replace(QUICK, epochs=15, align_from=10)
+    settings = replace(QUICK, epochs=45, align_from=40)
     adapter = DomainAdapter(epsilon=EPSILON, delta=DELTA, settings=settings, random_state=0).fit(images, labels, target)
     assert adapter.score(target, truth) > 0.6

@@ -9,6 +9,7 @@ import click
 import pytest
 import typer.main
 
+from microtome.adaptation import AdaptationSettings
 from microtome.cli.main import app
 from microtome.schema import Column
 from microtome.training import FitSettings, LossMix
@@ -115,6 +116,12 @@ def test_schema_document_describes_every_key() -> None:
 def test_method_document_describes_every_setting() -> None:
     written = text_of("docs/method.md")
     for name in [*FitSettings.__dataclass_fields__, *LossMix.__dataclass_fields__]:
+        assert f"`{name}`" in written, name
+
+
+def test_adaptation_document_describes_every_setting() -> None:
+    written = text_of("docs/adaptation.md")
+    for name in AdaptationSettings.__dataclass_fields__:
         assert f"`{name}`" in written, name
 
 

@@ -1,6 +1,7 @@
 """The face of domain adaptation: labelled public images in, private images of another look in, a classifier out.
 
 adapter = DomainAdapter(epsilon=1, delta=1e-5).fit(source_images, source_labels, target_images)
+adapter = DomainAdapter().fit(source_images, source_labels, "target.release")
 adapter.predict(images);  print(adapter.promise_)
 """
 
@@ -17,26 +18,19 @@ from numpy.typing import NDArray
 from microtome.accounting import Accountant, Ledger, Neighbours
 from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.model_file import AdapterModel
-from microtome.adaptation.network import build_network
-from microtome.adaptation.pictures import Pictures, class_numbers, pictures, require_one_shape
+from microtome.adaptation.per_step import PrivateTraining
+from microtome.adaptation.pictures import class_numbers, pictures, require_one_shape
 from microtome.adaptation.promise import AdaptationPromise
+from microtome.adaptation.released import ReleasedTraining
 from microtome.adaptation.settings import AdaptationSettings
-from microtome.adaptation.target import PrivateTarget
-from microtome.adaptation.trainer import AdaptationTrainer, Source
+from microtome.adaptation.trainer import Source
 from microtome.errors import ModelError, ParameterError, TableError
 from microtome.images import ImageSet
-from microtome.private.batches import (
-    BatchPlan,
-    BatchPrivacy,
-    PaidBatches,
-    pay_for_batches,
-    plan_batches,
-    resume_batches,
-)
+from microtome.private.batches import BatchPrivacy
 from microtome.private.randomness import Randomness, SystemRandomness
 from microtome.private.settings import option
 from microtome.progress import Progress, silent
-from microtome.release import check_output
+from microtome.release import ImageRelease, check_output
 
 _PREDICTED_AT_ONCE = 1024
 
@@ -45,7 +39,7 @@ class DomainAdapter:
     """Learns to classify private images without labels from public ones with labels.
 
     Args:
-        epsilon: Total ε of the whole training.
+        epsilon: Total ε of the whole training, where the target is private images; a release has its own.
         delta: Its δ.
         settings: How to train.
         neighbours: ``blank-one`` or ``replace-one``.
@@ -61,8 +55,8 @@ class DomainAdapter:
     def __init__(
         self,
         *,
-        epsilon: float,
-        delta: float,
+        epsilon: float | None = None,
+        delta: float | None = None,
         settings: AdaptationSettings | None = None,
         neighbours: str = Neighbours.BLANK_ONE,
         accountant: str = Accountant.EXACT,
@@ -73,19 +67,23 @@ class DomainAdapter:
         allow_large_delta: bool = False,
         random_state: int | None = None,
     ) -> None:
-        self.settings = settings or AdaptationSettings()
-        self.privacy = BatchPrivacy(
-            epsilon=epsilon,
-            delta=delta,
-            neighbours=option(Neighbours, neighbours, "neighbours"),
-            accountant=option(Accountant, accountant, "accountant"),
-            num_slices=self.settings.num_slices,
-            slice_dim=self.settings.slice_dim,
-            batch_size=self.settings.batch_size,
-            allow_large_delta=allow_large_delta,
-        )
         if random_state is not None and not 0 <= random_state < 2**63:
             raise ParameterError(f"random_state is {random_state}; it must be between 0 and 2^63")
+        if (epsilon is None) != (delta is None):
+            raise ParameterError(f"epsilon is {epsilon} and delta {delta}; give both, or none for a release")
+        self.settings = settings or AdaptationSettings()
+        self.privacy: BatchPrivacy | None = None
+        if epsilon is not None and delta is not None:
+            self.privacy = BatchPrivacy(
+                epsilon=epsilon,
+                delta=delta,
+                neighbours=option(Neighbours, neighbours, "neighbours"),
+                accountant=option(Accountant, accountant, "accountant"),
+                num_slices=self.settings.num_slices,
+                slice_dim=self.settings.slice_dim,
+                batch_size=self.settings.batch_size,
+                allow_large_delta=allow_large_delta,
+            )
         self.image_size, self.source_range, self.target_range = image_size, source_range, target_range
         self.classes, self.random_state = classes, random_state
         self.finished_ = False
@@ -103,25 +101,34 @@ class DomainAdapter:
         resume: bool = False,
         progress: Progress = silent,
     ) -> Self:
-        """Train. The ledger is debited for the whole training before the first private image is looked at.
+        """Train.
+
+        Private images are looked at in every step from epoch ``align_from`` on; the ledger is debited for the whole
+        training before the first look. A release was paid for when it was made, and training on it is free.
 
         Args:
             source_images: Public images: an ``ImageSet`` or an array (images first, channels last).
             source_labels: One for each; ``None`` takes those of an ``ImageSet``.
-            target: The private images, without labels.
+            target: The private images, without labels; or a release of such images, or its path.
             ledger: The book to debit, or its path; without it nothing remembers what was spent.
             dataset: The private images' name in the book.
             checkpoint: Where to keep the state of the run, so that it can be resumed.
             resume: Go on from the checkpoint if there is one. The ledger of the first run must be given again.
             progress: Told the steps done.
         """
+        path = None if checkpoint is None else Path(checkpoint)
+        if isinstance(target, ImageRelease | str | Path):
+            if ledger is not None:
+                raise ParameterError("a release was paid for when it was made; no ledger is debited for training on it")
+            opened = target if isinstance(target, ImageRelease) else ImageRelease.load(target)
+            return self._fit_release(source_images, source_labels, opened, path, resume, progress)
         return self._fit(
             source_images,
             source_labels,
             target,
             ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
             dataset=dataset,
-            checkpoint=None if checkpoint is None else Path(checkpoint),
+            checkpoint=path,
             resume=resume,
             progress=progress,
             randomness=SystemRandomness(),
@@ -140,67 +147,70 @@ class DomainAdapter:
         progress: Progress,
         randomness: Randomness,
     ) -> Self:
-        source, classes = self._source(source_images, source_labels)
+        if self.privacy is None:
+            raise ParameterError("private images need a promise: give epsilon and delta (a release has its own)")
+        source, classes = self._source(source_images, source_labels, self.image_size)
         private = pictures(target, origin="target images", value_range=self.target_range, image_size=self.image_size)
         require_one_shape(source.images.numpy(), private.shape[1:])
-        saved = AdaptationCheckpoint.load(checkpoint) if resume and checkpoint and checkpoint.exists() else None
-        seed = self._seed(saved)
-        shape = (private.shape[1], private.shape[2], private.shape[3])
-        network = build_network(shape, len(classes), self.settings.radius, seed)
-        trainer = AdaptationTrainer(network, source, self.settings, seed=seed, progress=progress)
-        plan = plan_batches(
-            self.privacy,
-            num_records=len(private),
-            dim=network.dim,
-            num_steps=self.settings.aligned_steps(len(source.images)),
+        saved = _saved(checkpoint) if resume else None
+        training = PrivateTraining(
+            settings=self.settings,
+            privacy=self.privacy,
+            ledger=ledger,
+            dataset=dataset,
+            randomness=randomness,
+            checkpoint=checkpoint,
+            saved=saved,
+            progress=progress,
         )
-        run = self._run(seed, len(source.images), private, classes, type(randomness) is SystemRandomness)
-        if saved is not None and checkpoint is not None:
-            saved.restore(trainer, run, checkpoint)
-        batches = self._batches(private, plan, trainer, saved, ledger, dataset, randomness)
-
-        def save(step: int) -> None:
-            if checkpoint is not None:
-                AdaptationCheckpoint.of(trainer, run, batches.entry, step).save(checkpoint)
-
-        self.finished_ = trainer.run(PrivateTarget(batches), save)
+        trainer, promise, self.finished_, entry = training.fit(source, classes, private, self._seed(saved))
         self._model = AdapterModel(
-            network=network.eval(),
-            shape=shape,
+            network=trainer.network.eval(),
+            shape=(private.shape[1], private.shape[2], private.shape[3]),
             classes=classes,
             image_size=self.image_size,
             value_range=self.target_range,
             settings=self.settings,
-            promise=self._promise(plan, len(private), type(randomness) is SystemRandomness),
+            promise=promise,
+            look=None,
         )
         if self.finished_:
-            ledger.complete(batches.entry, artefact=self._model.fingerprint())
+            ledger.complete(entry, artefact=self._model.fingerprint())
         return self
 
-    def _batches(
+    def _fit_release(
         self,
-        private: Pictures,
-        plan: BatchPlan,
-        trainer: AdaptationTrainer,
-        saved: AdaptationCheckpoint | None,
-        ledger: Ledger,
-        dataset: str,
-        randomness: Randomness,
-    ) -> PaidBatches:
-        if saved is None:
-            return pay_for_batches(
-                private,
-                plan,
-                privacy=self.privacy,
-                ledger=ledger,
-                dataset=dataset,
-                purpose="domain adaptation",
-                randomness=randomness,
-            )
-        done = max(0, saved.step - trainer.first_aligned)
-        return resume_batches(
-            private, plan, entry=saved.entry, done=done, ledger=ledger, dataset=dataset, randomness=randomness
+        source_images: Any,
+        source_labels: Any,
+        release: ImageRelease,
+        checkpoint: Path | None,
+        resume: bool,
+        progress: Progress,
+    ) -> Self:
+        if self.privacy is not None:
+            raise ParameterError("the release has its own promise; leave epsilon and delta out")
+        schema = release.schema
+        size, values = (schema.height, schema.width), (schema.low, schema.high)
+        if self.image_size not in (None, size) or self.target_range not in (None, values):
+            raise ParameterError(f"the release is of images of {size} in the range {values}; leave size and range out")
+        source, classes = self._source(source_images, source_labels, size)
+        require_one_shape(source.images.numpy(), (schema.channels, *size))
+        saved = _saved(checkpoint) if resume else None
+        training = ReleasedTraining(
+            release=release, settings=self.settings, checkpoint=checkpoint, saved=saved, progress=progress
         )
+        trainer, look, promise, self.finished_ = training.fit(source, classes, self._seed(saved))
+        self._model = AdapterModel(
+            network=trainer.network.eval(),
+            shape=(schema.channels, *size),
+            classes=classes,
+            image_size=size,
+            value_range=values,
+            settings=self.settings,
+            promise=promise,
+            look=look.settings(),
+        )
+        return self
 
     @property
     def model_(self) -> AdapterModel:
@@ -250,24 +260,16 @@ class DomainAdapter:
     def load(cls, path: str | Path) -> DomainAdapter:
         """Read a model."""
         model = AdapterModel.load(Path(path))
-        adapter = cls(
-            epsilon=model.promise.epsilon,
-            delta=model.promise.delta,
-            settings=model.settings,
-            neighbours=model.promise.neighbours,
-            accountant=model.promise.accountant,
-            image_size=model.image_size,
-            target_range=model.value_range,
-        )
+        adapter = cls(settings=model.settings, image_size=model.image_size, target_range=model.value_range)
         adapter._model, adapter.finished_ = model, True
         return adapter
 
-    def _source(self, images: Any, labels: Any) -> tuple[Source, list[Any]]:
+    def _source(self, images: Any, labels: Any, size: tuple[int, int] | None) -> tuple[Source, list[Any]]:
         if labels is None:
             labels = images.labels if isinstance(images, ImageSet) else None
             if labels is None:
                 raise TableError("source images have no labels; give them as source_labels")
-        inputs = pictures(images, origin="source images", value_range=self.source_range, image_size=self.image_size)
+        inputs = pictures(images, origin="source images", value_range=self.source_range, image_size=size)
         numbers, classes = class_numbers(labels, len(inputs), self.classes)
         if len(inputs) < self.settings.batch_size:
             raise TableError(
@@ -283,30 +285,6 @@ class DomainAdapter:
             return int(np.random.SeedSequence().generate_state(1)[0])
         return self.random_state
 
-    def _run(
-        self, seed: int, num_source: int, private: Pictures, classes: list[Any], is_private: bool
-    ) -> dict[str, Any]:
-        """What makes a run the same run, in plain and public values."""
-        privacy = self.privacy
-        return {
-            "settings": self.settings.to_dict(),
-            "seed": seed,
-            "source": num_source,
-            "target": list(private.shape),
-            "classes": classes,
-            "promise": [privacy.epsilon, privacy.delta, str(privacy.neighbours), str(privacy.accountant)],
-            "private": is_private,
-        }
 
-    def _promise(self, plan: BatchPlan, num_images: int, is_private: bool) -> AdaptationPromise:
-        return AdaptationPromise(
-            epsilon=self.privacy.epsilon,
-            delta=self.privacy.delta,
-            neighbours=self.privacy.neighbours,
-            accountant=self.privacy.accountant,
-            private=is_private,
-            events=plan.events,
-            num_images=num_images,
-            touches=plan.num_steps,
-            noise_scale=plan.noise_scale,
-        )
+def _saved(checkpoint: Path | None) -> AdaptationCheckpoint | None:
+    return AdaptationCheckpoint.load(checkpoint) if checkpoint is not None and checkpoint.exists() else None

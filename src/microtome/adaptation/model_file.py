@@ -28,6 +28,7 @@ class AdapterModel:
         value_range: Range of the target's pixels; ``None`` for that of their type.
         settings: How it was trained.
         promise: What was promised about the private images.
+        look: Where it was trained on a release: how source images were redrawn.
     """
 
     network: AdaptationNetwork
@@ -37,6 +38,7 @@ class AdapterModel:
     value_range: tuple[float, float] | None
     settings: AdaptationSettings
     promise: AdaptationPromise
+    look: dict[str, float] | None
 
     def fingerprint(self) -> str:
         """Digest of the weights."""
@@ -55,6 +57,7 @@ class AdapterModel:
             "value_range": self.value_range,
             "settings": self.settings.to_dict(),
             "promise": self.promise.to_dict(),
+            "look": self.look,
         }
         write_tensors(path, self.network.state_dict(), document)
 
@@ -76,6 +79,7 @@ class AdapterModel:
                 value_range=None if values is None else (values[0], values[1]),
                 settings=settings,
                 promise=AdaptationPromise.from_dict(document["promise"]),
+                look=document["look"],
             )
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise ModelError(f"{path}: it is damaged: {error!r}") from error

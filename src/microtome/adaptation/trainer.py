@@ -71,8 +71,8 @@ class AdaptationTrainer:
         self.network, self.source, self.settings, self.seed = network, source, settings, seed
         self.random = torch.Generator().manual_seed(seed)
         self.optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, betas=_BETAS)
-        self.step = 0
-        self._progress = progress
+        self.step, self._touched = 0, 0
+        self.progress = progress
         self._steps_per_epoch = settings.steps_per_epoch(len(source.images))
         self._order: tuple[int, Tensor] | None = None
 
@@ -92,25 +92,26 @@ class AdaptationTrainer:
             while self.step < self.first_aligned:
                 self.advance(None)
 
-    def run(self, target: TargetSide, save: Callable[[int], None] | None = None) -> bool:
+    def run(self, target: TargetSide | None, save: Callable[[int], None] | None = None) -> bool:
         """Train to the end; False if Ctrl-C ended it early.
 
         Args:
-            target: The private side.
+            target: The private side; ``None`` for the source alone.
             save: Keeps the state of the run, given the step from which a killed run is to go on.
         """
+        begun = self.step
         with threads(self.settings.threads):
             try:
                 while self.step < self.num_steps:
-                    if save is not None and self.step % self.settings.checkpoint_every == 0:
-                        save(self._claimed())
+                    if save is not None and (self.step == begun or self.step % self.settings.checkpoint_every == 0):
+                        save(self.step if target is None else self._claimed())
                     self.advance(target)
             except KeyboardInterrupt:
                 finished = False
             else:
                 finished = True
             if save is not None:
-                save(self.step)
+                save(max(self.step, self._touched))
         return finished
 
     def advance(self, target: TargetSide | None) -> None:
@@ -121,6 +122,7 @@ class AdaptationTrainer:
         cross_entropy = loss = functional.cross_entropy(logits, self.source.labels[chosen])
         note = ""
         if target is not None and self.step >= self.first_aligned:
+            self._touched = self.step + 1
             batch = target.batch(self.step - self.first_aligned, self.network)
             divergence = align(rows, batch, self.settings.alignment, self.random)
             loss = cross_entropy + self.settings.weight * divergence
@@ -131,13 +133,13 @@ class AdaptationTrainer:
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
         self.step += 1
-        self._progress("adapt", self.step, self.num_steps, f"cross-entropy {cross_entropy.item():.3f}{note}")
+        self.progress("adapt", self.step, self.num_steps, f"cross-entropy {cross_entropy.item():.3f}{note}")
 
     def _claimed(self) -> int:
         """Where to go on if the process dies before the next checkpoint: private steps are never done twice."""
-        if self.step + self.settings.checkpoint_every <= self.first_aligned:
-            return self.step
-        return min(self.step + self.settings.checkpoint_every, self.num_steps)
+        every = self.settings.checkpoint_every
+        following = (self.step // every + 1) * every
+        return self.step if following <= self.first_aligned else min(following, self.num_steps)
 
     def _batch(self) -> Tensor:
         """Numbers of the step's source images: the epoch's order depends on seed and epoch only."""

@@ -1,0 +1,305 @@
+"""Domain adaptation of digits: the paper's Figure 2, MNIST → USPS and USPS → MNIST, accuracy against ε.
+
+    python benchmarks/adaptation.py                          # everything that is not in the result file yet
+    python benchmarks/adaptation.py --methods released --seeds 0 1 2 --epsilons 1
+    python benchmarks/adaptation.py --plot-only
+
+The target's training images are private and have no labels here; accuracy is that on the target's test images, which
+no training sees. USPS is enlarged to 28×28. A seed chooses the network's start, the batches and which source images
+are used; the noise on private images is new each time. The first epochs, which see the source only, are the same for
+every method of a seed and are run once.
+
+Floor: the source alone, for as many steps. Ceiling: the same losses without any noise; ``two branches`` also lets the
+gradient flow through the target's features, which no private method may.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import numpy as np
+import torch
+
+from census import data_folder
+from microtome.accounting import Ledger
+from microtome.adaptation import AdaptationSettings, Alignment, DomainAdapter
+from microtome.adaptation.alignment import TargetBatch, TargetSide
+from microtome.adaptation.network import AdaptationNetwork, build_network
+from microtome.adaptation.pictures import Pictures, pictures
+from microtome.adaptation.target import PrivateTarget
+from microtome.adaptation.trainer import AdaptationTrainer, Source
+from microtome.cli.screen import watch
+from microtome.divergences import random_frames
+from microtome.images import ImageSet, read_images
+from microtome.private import release_images
+from microtome.private.batches import BatchPlan, BatchPrivacy, pay_for_batches, plan_batches
+from microtome.private.randomness import SystemRandomness
+from microtome.schema import ImageSchema
+from results import FOLDER, ResultFile
+
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "adaptation.png"
+SIZE = (28, 28)
+TASKS = ("MNIST → USPS", "USPS → MNIST")
+EPSILONS = (1.0, 5.0, 0.2)
+"""In the order of their turn: a run that is stopped early has the middle one."""
+DELTA = 1e-5
+MNIST_IMAGES = 10_000
+SETTINGS = AdaptationSettings(epochs=14, align_from=10, images_per_epoch=3584)
+"""Far shorter than the published 100 epochs over all images, to fit an evening on a shared CPU."""
+LEARNING_RATE = {"MNIST → USPS": 5e-4, "USPS → MNIST": 5e-3}
+METHODS = ("floor", "private", "ceiling", "released")
+TITLES = {
+    ("floor", None, None): "source alone (floor)",
+    ("released", "aggregates", None): "release once, aggregates",
+    ("released", "records", None): "release once, records",
+    ("private", "kernel", None): "every step, kernel f-divergence",
+    ("private", "wasserstein", None): "every step, sliced Wasserstein",
+    ("ceiling", "kernel", 1): "not private: kernel",
+    ("ceiling", "wasserstein", 1): "not private: Wasserstein",
+    ("ceiling", "wasserstein", 2): "not private: Wasserstein, two branches",
+}
+"""Runs by method, loss or kind of release, and branches of the gradient; in the order of tables."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Domains:
+    """Labelled source, unlabelled target, and labelled test images of the target."""
+
+    source: Pictures
+    labels: np.ndarray
+    target: Pictures
+    test: Pictures
+    test_labels: np.ndarray
+
+
+class PublicTarget:
+    """The target without privacy: for ceilings only."""
+
+    def __init__(self, images: Pictures, settings: AdaptationSettings, *, two_branches: bool, seed: int) -> None:
+        self._images, self._settings, self._two_branches = torch.from_numpy(images), settings, two_branches
+        self._random = torch.Generator().manual_seed(seed)
+
+    def batch(self, step: int, network: AdaptationNetwork) -> TargetBatch:
+        """Exact slices of a batch."""
+        del step
+        settings = self._settings
+        chosen = torch.randint(len(self._images), (settings.batch_size,), generator=self._random)
+        with torch.set_grad_enabled(self._two_branches):
+            rows = network.rows(self._images[chosen])
+        frames = random_frames(settings.num_slices, network.dim, settings.slice_dim, generator=self._random)
+        slices = torch.einsum("nd,mdk->nmk", rows, frames)
+        return TargetBatch(slices=slices, directions=frames, noise_scale=0.0, null_share=0.0)
+
+
+def main() -> None:
+    options = _options()
+    results = ResultFile(options.results)
+    if not options.plot_only:
+        for seed in options.seeds:
+            for task in options.tasks:
+                _run_task(results, task, seed, options)
+    if results.runs:
+        plot(results.runs, PICTURE)
+
+
+def load_task(task: str, seed: int) -> Domains:
+    """The images of a task; a seed chooses which of MNIST's training images are used."""
+    mnist, usps = data_folder() / "mnist", data_folder() / "usps" / "usps.h5"
+    chosen = np.random.default_rng(seed).choice(60_000, MNIST_IMAGES, replace=False)
+    m_train, m_test = (read_images(mnist / f"{part}-images-idx3-ubyte.gz") for part in ("train", "t10k"))
+    u_train, u_test = (read_images(usps, part=part) for part in ("train", "test"))
+    of_mnist = pictures(m_train.pixels[chosen], origin="MNIST"), m_train.labels[chosen], m_test
+    of_usps = pictures(u_train, origin="USPS", image_size=SIZE), u_train.labels, u_test
+    (source, labels, _), (target, _, test) = (of_mnist, of_usps) if task == TASKS[0] else (of_usps, of_mnist)
+    tested = pictures(test, origin="test images", image_size=SIZE)
+    return Domains(source=source, labels=labels, target=target, test=tested, test_labels=test.labels)
+
+
+def _run_task(results: ResultFile, task: str, seed: int, options: argparse.Namespace) -> None:
+    missing = [key for key in _keys(task, seed, options.methods, options.epsilons) if not results.has(key)]
+    if not missing:
+        return
+    domains = load_task(task, seed)
+    base: AdaptationTrainer | None = None
+    for key in missing:
+        clock = time.perf_counter()
+        if key["method"] == "released":
+            values = _released(domains, key)
+        else:
+            base = base or _warmed_up(domains, task, seed)
+            values = _adapted(base, domains, key)
+        values["seconds"] = round(time.perf_counter() - clock, 1)
+        values["target_images"], values["source_images"] = len(domains.target), len(domains.source)
+        results.put(key, values)
+        print(key, values["accuracy"], values["seconds"], flush=True)
+
+
+def _keys(task: str, seed: int, methods: list[str], epsilons: list[float]) -> Iterator[dict[str, Any]]:
+    """All runs of a task and seed, the most telling first."""
+    at = {"task": task, "seed": seed}
+    if "floor" in methods:
+        yield {**at, "method": "floor"}
+    for epsilon in epsilons:
+        if "released" in methods:
+            yield {**at, "method": "released", "kind": "aggregates", "epsilon": epsilon}
+        if "private" in methods:
+            yield {**at, "method": "private", "alignment": "kernel", "epsilon": epsilon}
+            yield {**at, "method": "private", "alignment": "wasserstein", "epsilon": epsilon}
+        if "released" in methods:
+            yield {**at, "method": "released", "kind": "records", "epsilon": epsilon}
+        if "ceiling" in methods and epsilon == EPSILONS[0]:
+            yield {**at, "method": "ceiling", "alignment": "wasserstein", "branches": 2}
+            yield {**at, "method": "ceiling", "alignment": "kernel", "branches": 1}
+            yield {**at, "method": "ceiling", "alignment": "wasserstein", "branches": 1}
+
+
+@lru_cache
+def _plan(epsilon: float, num_records: int, dim: int, num_steps: int) -> BatchPlan:
+    privacy = BatchPrivacy(epsilon=epsilon, delta=DELTA)
+    return plan_batches(privacy, num_records=num_records, dim=dim, num_steps=num_steps)
+
+
+def _warmed_up(domains: Domains, task: str, seed: int) -> AdaptationTrainer:
+    settings = replace(SETTINGS, learning_rate=LEARNING_RATE[task])
+    source = Source(images=torch.from_numpy(domains.source), labels=torch.from_numpy(domains.labels))
+    network = build_network((1, *SIZE), 10, settings.radius, seed)
+    trainer = AdaptationTrainer(network, source, settings, seed=seed)
+    trainer.warm_up()
+    return trainer
+
+
+def _adapted(base: AdaptationTrainer, domains: Domains, key: dict[str, Any]) -> dict[str, Any]:
+    settings = base.settings
+    if "alignment" in key:
+        settings = replace(settings, alignment=Alignment(key["alignment"]))
+    trainer = copy.deepcopy(base)
+    trainer.settings = settings
+    target, facts = _target(trainer, domains, key)
+    with watch("steps") as progress:
+        trainer.progress = progress
+        if target is None:
+            while trainer.step < trainer.num_steps:
+                trainer.advance(None)
+        else:
+            trainer.run(target)
+    return {"accuracy": accuracy(trainer.network, domains), "settings": settings.to_dict(), **facts}
+
+
+def _target(
+    trainer: AdaptationTrainer, domains: Domains, key: dict[str, Any]
+) -> tuple[TargetSide | None, dict[str, Any]]:
+    if key["method"] == "floor":
+        return None, {}
+    if key["method"] == "ceiling":
+        two = key["branches"] == 2
+        return PublicTarget(domains.target, trainer.settings, two_branches=two, seed=key["seed"]), {}
+    privacy = BatchPrivacy(epsilon=key["epsilon"], delta=DELTA)
+    steps = trainer.num_steps - trainer.first_aligned
+    plan = _plan(key["epsilon"], len(domains.target), trainer.network.dim, steps)
+    paid = pay_for_batches(
+        domains.target,
+        plan,
+        privacy=privacy,
+        ledger=Ledger(),
+        dataset="target",
+        purpose="benchmark",
+        randomness=SystemRandomness(),
+    )
+    facts = {"noise_scale": plan.noise_scale, "touches": plan.num_steps, "rate": plan.rate, "rows": plan.num_rows}
+    return PrivateTarget(paid), {**facts, "delta": DELTA, "neighbours": str(privacy.neighbours)}
+
+
+def _released(domains: Domains, key: dict[str, Any]) -> dict[str, Any]:
+    """The target released once, and training on that release."""
+    images = ImageSet.from_arrays(domains.target.transpose(0, 2, 3, 1))
+    schema = ImageSchema(height=SIZE[0], width=SIZE[1], low=0.0, high=1.0)
+    release = release_images(images, schema, epsilon=key["epsilon"], delta=DELTA, kind=key["kind"])
+    settings = replace(SETTINGS, learning_rate=LEARNING_RATE[key["task"]])
+    source = domains.source.transpose(0, 2, 3, 1)
+    with watch("steps") as progress:
+        adapter = DomainAdapter(settings=settings, random_state=key["seed"]).fit(
+            source, domains.labels, release, progress=progress
+        )
+    return {
+        "accuracy": adapter.score(domains.test.transpose(0, 2, 3, 1), domains.test_labels),
+        "settings": settings.to_dict(),
+        "look": adapter.model_.look,
+        "delta": DELTA,
+        "neighbours": str(adapter.promise_.neighbours),
+    }
+
+
+def accuracy(network: AdaptationNetwork, domains: Domains) -> float:
+    """Share of the target's test images that are classified right."""
+    right = 0
+    with torch.no_grad():
+        for start in range(0, len(domains.test), 1000):
+            part = slice(start, start + 1000)
+            logits = network.classify(network.rows(torch.from_numpy(domains.test[part])))
+            right += int((logits.argmax(dim=1).numpy() == domains.test_labels[part]).sum())
+    return right / len(domains.test)
+
+
+def curves(runs: list[dict[str, Any]], task: str) -> dict[str, dict[float | None, list[float]]]:
+    """Accuracies of a task by method and ε; ``None`` where nothing depends on ε."""
+    found: dict[str, dict[float | None, list[float]]] = {}
+    for run in runs:
+        key = run["key"]
+        if key["task"] == task:
+            by_epsilon = found.setdefault(_title(key), {})
+            by_epsilon.setdefault(key.get("epsilon"), []).append(run["accuracy"])
+    return dict(sorted(found.items(), key=lambda item: list(TITLES.values()).index(item[0])))
+
+
+def _title(key: dict[str, Any]) -> str:
+    return TITLES[key["method"], key.get("alignment") or key.get("kind"), key.get("branches")]
+
+
+def plot(runs: list[dict[str, Any]], path: Path) -> None:
+    """Accuracy against ε, one panel a task; horizontal lines for what does not depend on ε."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, len(TASKS), figsize=(11, 4.2), sharey=True, layout="constrained")
+    for axis, task in zip(axes, TASKS, strict=True):
+        for number, (title, values) in enumerate(curves(runs, task).items()):
+            colour = f"C{number}"
+            if None in values:
+                axis.axhline(mean(values[None]), color=colour, linestyle="--", label=title)
+                continue
+            points = sorted((epsilon, accuracies) for epsilon, accuracies in values.items() if epsilon is not None)
+            spread = [stdev(accuracies) if len(accuracies) > 1 else 0.0 for _, accuracies in points]
+            heights = [mean(accuracies) for _, accuracies in points]
+            axis.errorbar([epsilon for epsilon, _ in points], heights, spread, color=colour, marker="o", label=title)
+        axis.set(xscale="log", xlabel="ε (whole training)", title=task)
+        axis.grid(alpha=0.3)
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(fontsize=7)
+    axes[0].set_ylabel("accuracy on the target's test images")
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--epsilons", nargs="+", type=float, choices=EPSILONS, default=list(EPSILONS))
+    parser.add_argument("--results", type=Path, default=FOLDER / "adaptation.json")
+    parser.add_argument("--plot-only", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
