@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from adaptation_page import section as adaptation_section
 from census import TASKS
 from comparison import Comparison
 from comparison_page import sections, table
@@ -36,6 +37,7 @@ def main() -> None:
     parts = [_INTRODUCTION, _machine(records), *sections(comparison)]
     parts += _tasks(records, aggregates)
     parts += _losses(records)
+    parts += adaptation_section()
     parts += _throughput()
     parts += _kernel()
     PAGE.write_text("\n\n".join(part.strip() for part in parts if part) + "\n", encoding="utf-8")

@@ -1,11 +1,17 @@
 """Domain adaptation: a classifier from labelled public images and unlabelled private ones of another look.
 
-pictures.py    images of any layout to one kind of array, checked
-network.py     the extractor that both domains share, and the classifier's head
-alignment.py   how far source features are from the noisy slices of private ones
-trainer.py     cross-entropy on the source, and from some epoch on the alignment
-promise.py     what is private, under which neighbours, and what the whole training costs
-adapter.py     the face: ``DomainAdapter``
+The private images are looked at once, by a release, or in every step of training:
+
+    pictures.py    images of any layout to one kind of array, checked
+    network.py     the extractor that both domains share, and the classifier's head
+    alignment.py   how far source features are from the noisy slices of private ones
+    trainer.py     cross-entropy on the source, and from some epoch on the alignment
+    target.py      the private images, behind the private half's door
+    per_step.py    adaptation to private images, batch by batch
+    transform.py   a change of look with a handful of parameters
+    released.py    adaptation to a release: looked at once, then free
+    promise.py     what is private, under which neighbours, and what the whole training costs
+    adapter.py     the face: ``DomainAdapter``
 """
 
 from microtome.adaptation.adapter import DomainAdapter
