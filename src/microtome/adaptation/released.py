@@ -8,8 +8,9 @@ ones; the classifier then learns from redrawn images, which have kept their labe
                   released slices, along components of low frequency (an orthogonal release may be sliced anew)
     aggregates    squared differences of first and second moments, each in units of its variance
 
-Both sides go through the same clipping, with the release's own radii. Training may be repeated, tuned and restarted
-at no cost.
+Both are in units of a log-likelihood, and a Gaussian prior of no change of look is added: what the noise leaves open
+stays as it is. Both sides go through the same clipping, with the release's own radii. Training may be repeated, tuned
+and restarted at no cost.
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ _LEARNING_RATE = 0.02
 _SLICES = 40
 """Components of lowest frequency along which records are compared: beyond, their noise drowns everything."""
 _LANDMARKS = 64
+_PRIOR_SCALE = 0.3
+"""How much a parameter of the look is expected to differ from none: a third in size, a sixth of the width in place."""
 _AT_ONCE = 1024
 
 Discrepancy = Callable[[Float[Tensor, "b d"]], Float[Tensor, ""]]
-"""How far encoded images, in units of the release's radius and not clipped yet, are from what was released."""
+"""Minus the log-likelihood of the release, but for a constant, given encoded images that are not clipped yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +109,7 @@ def learn_transform(release: ImageRelease, source: Source, seed: int, progress: 
         for group in optimiser.param_groups:
             group["lr"] = _LEARNING_RATE * (1.0 - step / _STEPS)
         chosen = torch.randint(len(source.images), (_BATCH,), generator=random)
-        loss = discrepancy(encode(transform(source.images[chosen])))
+        loss = discrepancy(encode(transform(source.images[chosen]))) + 0.5 * transform.change() / _PRIOR_SCALE**2
         if not torch.isfinite(loss):
             raise ModelError(f"the discrepancy from the release is {loss.item()} at step {step}")
         optimiser.zero_grad()
@@ -180,7 +183,8 @@ def _of_rows(release: ImageRowsRelease, random: torch.Generator) -> Discrepancy:
     def discrepancy(encoded: Tensor) -> Tensor:
         clipped = _clipped(encoded)
         padding = round(len(clipped) * nulls / (1.0 - nulls))
-        return divergence(torch.cat([clipped, clipped.new_zeros(padding, clipped.shape[1])]))
+        padded = torch.cat([clipped, clipped.new_zeros(padding, clipped.shape[1])])
+        return len(rows) * len(frames) * divergence(padded)
 
     return discrepancy
 
@@ -197,9 +201,9 @@ def _of_moments(release: ImageMomentsRelease) -> Discrepancy:
 
     def discrepancy(encoded: Tensor) -> Tensor:
         residuals = _clipped((encoded - centre) / mechanism.residual_radius)
-        of_mean = (_clipped(encoded).mean(dim=0) - mean).square().mean() / mean_variance
-        of_second = (residuals.T @ residuals / len(residuals) - second).square().mean() / second_variance
-        return of_mean + of_second
+        of_mean = (_clipped(encoded).mean(dim=0) - mean).square().sum() / mean_variance
+        of_second = (residuals.T @ residuals / len(residuals) - second).square().sum() / second_variance
+        return 0.5 * (of_mean + 0.5 * of_second)
 
     return discrepancy
 

@@ -43,6 +43,12 @@ class ImageTransform(nn.Module):
         drawn: Tensor = (value["log gain"].exp() * toned).clamp(0.0, 1.0)
         return drawn
 
+    def change(self) -> Float[Tensor, ""]:
+        """Sum of squares of what differs from the start."""
+        start = self.parameters_.new_zeros(len(_NAMES))
+        start[_NAMES.index("log blur")] = _START_BLUR
+        return (self.parameters_ - start).square().sum()
+
     def settings(self) -> dict[str, float]:
         """The parameters by name, for people."""
         return dict(zip(_NAMES, self.parameters_.detach().tolist(), strict=True))
