@@ -23,7 +23,7 @@ from microtome.adaptation.pictures import pictures
 from microtome.adaptation.target import PrivateTarget
 from microtome.adaptation.trainer import AdaptationTrainer, Source
 from microtome.divergences import random_frames, summarise
-from microtome.errors import BudgetError, ModelError, ParameterError, TableError
+from microtome.errors import BudgetError, ModelError, OutputError, ParameterError, TableError
 from microtome.private.batches import BatchPrivacy, pay_for_batches, plan_batches
 from microtome.private.randomness import SystemRandomness
 from support import FixedRandomness
@@ -332,6 +332,17 @@ def test_a_run_goes_on_only_as_what_it_was(tmp_path: Path) -> None:
         fit(other, path, ledger, FixedRandomness(), resume=True)
     with pytest.raises(BudgetError, match="no debit"):
         fit(adapter, path, Ledger(), FixedRandomness(), resume=True)
+
+
+def test_a_checkpoint_is_neither_lost_nor_left_without_its_ledger(tmp_path: Path) -> None:
+    images, labels, target, _ = domains()
+    adapter = DomainAdapter(epsilon=EPSILON, delta=DELTA, settings=QUICK)
+    with pytest.raises(ParameterError, match="needs a ledger"):
+        adapter.fit(images, labels, target, checkpoint=tmp_path / "run")
+    (tmp_path / "run").write_bytes(b"of another run")
+    with pytest.raises(OutputError, match="resume=True"):
+        adapter.fit(images, labels, target, checkpoint=tmp_path / "run", ledger=tmp_path / "ledger.json")
+    assert not (tmp_path / "ledger.json").exists()
 
 
 def test_source_only_training_repeats_itself_by_its_seed() -> None:

@@ -24,7 +24,7 @@ from microtome.adaptation.promise import AdaptationPromise
 from microtome.adaptation.released import ReleasedTraining
 from microtome.adaptation.settings import AdaptationSettings
 from microtome.adaptation.trainer import Source
-from microtome.errors import ModelError, ParameterError, TableError
+from microtome.errors import ModelError, OutputError, ParameterError, TableError
 from microtome.images import ImageSet
 from microtome.private.batches import BatchPrivacy
 from microtome.private.randomness import Randomness, SystemRandomness
@@ -117,11 +117,15 @@ class DomainAdapter:
             progress: Told the steps done.
         """
         path = None if checkpoint is None else Path(checkpoint)
+        if path is not None and path.exists() and not resume:
+            raise OutputError(f"{path} exists: go on from it with resume=True, or remove it")
         if isinstance(target, ImageRelease | str | Path):
             if ledger is not None:
                 raise ParameterError("a release was paid for when it was made; no ledger is debited for training on it")
             opened = target if isinstance(target, ImageRelease) else ImageRelease.load(target)
             return self._fit_release(source_images, source_labels, opened, path, resume, progress)
+        if path is not None and ledger is None:
+            raise ParameterError("a checkpoint of private training needs a ledger, which knows what was paid for")
         return self._fit(
             source_images,
             source_labels,
