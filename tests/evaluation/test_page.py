@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from browser import Browser, find_browser
+from evaluation_support import blurred
 
-from conftest import blurred
 from fit_support import planted_release
 from microtome.demo import population, population_schema
 from microtome.evaluation import Report, report

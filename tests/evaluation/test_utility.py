@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from evaluation_support import blurred
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from conftest import blurred
 from microtome.demo import population, population_schema
 from microtome.evaluation.coded import CodedTable, code_tables, shuffled_columns
 from microtome.evaluation.detector import Detection, chance_deviation, detect

@@ -242,13 +242,17 @@ class _Energy:
     """Pair error in squares from noisy tables, the noise subtracted.
 
     With T = t + noise of variance σ², S the synthetic table and I the product of the margins, all without row and
-    column means, E‖T − S‖² = ‖t − S‖² + V and E‖T − I‖² = ‖t − I‖² + V with V known. The difference of the two is
-    linear in the noise, so its variance is 4σ²‖S − I‖²; that of ‖T − I‖² is 2fσ⁴ + 4σ²‖t − I‖², with f degrees of
-    freedom.
+    column means and with f degrees of freedom,
+
+        gained = ‖T − I‖² − ‖T − S‖² = 2⟨T − I, S − I⟩ − ‖S − I‖²,    whole = ‖T − I‖² − fσ²,    kept = gained / whole,
+
+    each summed over all pairs. The noise z of T moves gained − kept·whole by 2⟨z, (S − I) − kept·(t − I)⟩ and by
+    kept·(‖z‖² − fσ²), of variances 4σ²‖(S − I) − kept·(t − I)‖² and kept²·2fσ⁴.
     """
 
     def __init__(self) -> None:
-        self._gained, self._gained_variance, self._whole, self._whole_variance = 0.0, 0.0, 0.0, 0.0
+        self._gained = self._whole = 0.0
+        self._made, self._both, self._apart, self._square = 0.0, 0.0, 0.0, 0.0
 
     def add(self, table: Floats, noise: Floats, synthetic: Floats, product: Floats) -> None:
         """One more pair."""
@@ -256,18 +260,21 @@ class _Energy:
         freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
         apart, made = centred(table - product), centred(synthetic - product)
         whole = float((apart**2).sum()) - freedom * variance
-        self._gained += float((apart**2).sum() - ((apart - made) ** 2).sum())
-        self._gained_variance += 4.0 * variance * float((made**2).sum())
+        size, both = float((made**2).sum()), float((apart * made).sum())
+        self._gained += 2.0 * both - size
         self._whole += whole
-        self._whole_variance += 2.0 * freedom * variance**2 + 4.0 * variance * max(whole, 0.0)
+        self._made += variance * size
+        self._both += variance * both
+        self._apart += variance * whole
+        self._square += 2.0 * freedom * variance**2
 
     def error(self) -> tuple[float | None, float | None]:
         """1 − the share of dependence that the synthetic table has, and its standard deviation."""
-        if self._whole <= _CLEAR * np.sqrt(self._whole_variance):
+        if self._whole <= _CLEAR * np.sqrt(self._square):
             return None, None
         kept = self._gained / self._whole
-        deviation = np.sqrt(self._gained_variance + kept**2 * self._whole_variance) / self._whole
-        return 1.0 - kept, float(deviation)
+        linear = max(self._made - 2.0 * kept * self._both + kept**2 * self._apart, 0.0)
+        return 1.0 - kept, float(np.sqrt(4.0 * linear + kept**2 * self._square)) / self._whole
 
 
 def _with_noise(

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from evaluation_support import blurred
 
-from conftest import blurred
 from fit_support import planted, planted_release
 from microtome.demo import population, population_schema
 from microtome.errors import ParameterError
@@ -83,6 +83,24 @@ def test_dependence_kept_is_right_within_its_error(tmp_path: Path) -> None:
     # A pair keeps its link where neither value was replaced: a quarter of it, so 1 − (1 − ¼)² of the squares are gone.
     assert truth[0.5][0] == pytest.approx(0.75**2, abs=0.05)
     assert truth[1.0][0] == pytest.approx(1.0, abs=0.03)
+
+
+def test_noise_is_taken_out_of_dependence_kept_and_its_error_is_as_stated(tmp_path: Path) -> None:
+    table, errors = planted(2_000), []
+    for seed in range(12):
+        release = planted_release(
+            tmp_path / f"{seed}.release",
+            table=table,
+            kind=ReleaseKind.AGGREGATES,
+            epsilon=0.3,
+            randomness=FixedRandomness(seed),
+        )
+        _, pairs = against(release, table)
+        assert pairs.error is not None
+        assert pairs.error_deviation is not None
+        errors.append(pairs.error / pairs.error_deviation)
+    assert abs(np.mean(errors)) < 1.0, "the table itself has kept everything"
+    assert 0.4 < np.sqrt(np.mean(np.square(errors))) < 1.6
 
 
 def test_noise_that_hides_dependence_is_not_taken_for_its_absence(tmp_path: Path) -> None:
