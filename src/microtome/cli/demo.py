@@ -90,6 +90,11 @@ def digits(output: Path, epsilon: float, kind: ReleaseKind, *, force: bool) -> N
     _say(f"5. Synthetic digits: microtome sample {model} -n {len(images)} -o {drawn}, and a grid of some of them")
     sample_verb.sample(model, output=drawn, rows=len(images), force=force)
     sample_verb.sample(model, output=output / "synthetic.png", rows=_GRID, force=force)
+    pages = output / "report.html", output / "public.html"
+    _say(f"6. How good are they? microtome report {drawn} --release {released} -o {pages[1]}")
+    report_verb.report([drawn], output=pages[1], release=released, force=force)
+    _say(f"7. For the holder's own eyes: microtome report {real} {drawn} --release {released} -o {pages[0]}")
+    report_verb.report([real, drawn], output=pages[0], release=released, force=force)
 
 
 def _say(text: str) -> None:

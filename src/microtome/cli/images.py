@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.markup import escape
 
 from microtome.cli.screen import EndedEarly, console, watch
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from microtome.schema import ImageSchema
     from microtome.schema.image import Label
 
+_MOST_COMPARED = 5000
+"""Images that neighbours and the classifier of a report look at: every one is compared with every other."""
 WORD = "image"
 """What is given as a schema to have one made of the file's layout and the declared classes."""
 
@@ -154,3 +158,45 @@ def _labels(where: Sequence[str], schema: ImageSchema) -> list[Label] | None:
             )
         wanted += [names[one] for one in parts]
     return wanted
+
+
+def all_image_sets(paths: Sequence[Path]) -> bool:
+    """Whether all paths are image sets."""
+    from microtome.images.reading import is_image_set
+
+    return all(is_image_set(path) for path in paths)
+
+
+def report(
+    paths: Sequence[Path],
+    output: Path,
+    *,
+    release: Path | None,
+    schema: Path | None,
+    holdout: Path | None,
+    sample: int,
+    as_json: bool,
+    seed: int,
+    force: bool,
+) -> None:
+    """The page on images."""
+    from microtome.evaluation.images import report_images
+    from microtome.release import check_output
+
+    check_output(output, force=force)
+    with watch("parts") as progress:
+        made = report_images(
+            paths[0] if len(paths) == 2 else None,
+            paths[-1],
+            release=release,
+            schema=schema,
+            holdout=holdout,
+            sample=min(sample, _MOST_COMPARED),
+            random_state=seed,
+            progress=progress,
+        )
+        made.save(output, force=force)
+    if as_json:
+        typer.echo(json.dumps(made.figures.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+        return
+    console.print(f"[bold]{escape(str(output))}[/]: {escape(made.figures.stamp)}", soft_wrap=True)

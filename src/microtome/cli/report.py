@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from microtome.cli import images
 from microtome.cli.screen import console, errors, watch
 from microtome.errors import ParameterError
 
@@ -16,7 +17,9 @@ from microtome.errors import ParameterError
 def report(
     tables: Annotated[
         list[Path],
-        typer.Argument(metavar="[REAL] SYNTHETIC", help="CSV or Parquet files; REAL is left out with --release."),
+        typer.Argument(
+            metavar="[REAL] SYNTHETIC", help="CSV or Parquet files, or image sets; REAL is left out with --release."
+        ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write.")],
     release: Annotated[
@@ -47,6 +50,14 @@ def report(
         raise ParameterError(f"{len(tables)} tables given; a report compares REAL with SYNTHETIC")
     if len(tables) == 1 and release is None:
         raise ParameterError("give REAL and SYNTHETIC, or SYNTHETIC and --release")
+    if images.all_image_sets(tables):
+        if target is not None:
+            raise ParameterError("images have their label as target; --target is for tables")
+        images.report(
+            tables, output, release=release, schema=schema, holdout=holdout, sample=sample, as_json=as_json, seed=seed,
+            force=force,
+        )  # fmt: skip
+        return
     check_output(output, force=force)
     with watch("parts") as progress:
         made = compare(
