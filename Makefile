@@ -26,7 +26,7 @@ test-all: lint browser
 
 # Pages are tested in Chromium: Debian's package, where it is missing and may be installed; skipped otherwise.
 browser:
-	@command -v chromium chromium-browser google-chrome > /dev/null || \
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null || \
 	{ [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && \
 	  { apt-get install -qq -y --no-install-recommends chromium || { apt-get update -qq && \
 	    apt-get install -qq -y --no-install-recommends chromium; }; } > /dev/null 2>&1; } || \
