@@ -221,7 +221,8 @@ def _tested(release: Release | None, audit: dict[str, Any]) -> list[str]:
         "of times by the very code that makes real releases, and guesses by the likelihood ratio who was present, "
         "knowing all other records and even which row is whose. How often it is right gives a lower bound on ε that "
         "assumes nothing about the mechanism. If the bound exceeded the claim, the promise would be refuted. A bound "
-        "near the claim says that the noise is what it should be and that the attack would have seen less of it.",
+        "near the claim says that the noise is what it should be and that the attack would have seen less of it. A "
+        "bound far below the claim says only that there were too few releases to tell: it confirms nothing.",
         f"Each bound holds with confidence {audit['confidence']:.0%}, and so do all verdicts together "
         f"({audit['software']}). At the stated δ no number of trials that can be afforded tells much; at a larger δ′ "
         "the same noise has a smaller ε, known exactly, and there the comparison is made. *As ε* translates the bound "
