@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from microtome.generators import NetworkSettings, RowLayout
+from microtome.generators import MixtureSettings, NetworkSettings, RowLayout
 from microtome.release import Release
 from microtome.schema import Column, Kind, Schema
 from microtome.training import FitSettings, LossMix
@@ -101,6 +101,12 @@ def quick(**changes: Any) -> FitSettings:
         loss = LossMix(**{"moments": 0.0, loss: 1.0})
     document = {name: getattr(QUICK, name) for name in QUICK.__dataclass_fields__}
     return FitSettings(**{**document, **({"loss": loss} if loss else {}), **changes})
+
+
+def quick_mixture(**changes: Any) -> FitSettings:
+    """Quick settings for releases of aggregates."""
+    settings = {"mixture": MixtureSettings(components=48), "steps": 250, "check_every": 10, "patience": None}
+    return FitSettings(**{**settings, **changes})
 
 
 def true_tables(release: Release, table: pa.Table) -> Floats:

@@ -11,7 +11,7 @@ from cli_support import Command
 from microtome.demo.population import population, population_schema
 from microtome.release import AggregatesRelease, Release
 
-SETTINGS = {"network": {"latent_dim": 4, "hidden": [16]}, "steps": 30, "batch_size": 128, "check_every": 10}
+SETTINGS = {"mixture": {"components": 16}, "steps": 30}
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fit_support import distance, joint, planted, planted_release, quick
-from microtome.generators import PivotGenerator
+from fit_support import distance, joint, planted, planted_release, quick_mixture
+from microtome.generators import MixtureGenerator
 from microtome.release import ReleaseKind
 from microtome.synthesis import Synthesizer
 
@@ -15,14 +15,14 @@ from microtome.synthesis import Synthesizer
 def model(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
     path = tmp_path_factory.mktemp("releases") / "planted.release"
     release = planted_release(path, kind=ReleaseKind.AGGREGATES, pivot="shape")
-    return Synthesizer(quick(steps=100), random_state=0).fit(release)
+    return Synthesizer(quick_mixture(), random_state=0).fit(release)
 
 
 def test_loaded_model_draws_the_same_rows(model: Synthesizer, tmp_path: Path) -> None:
     model.save(tmp_path / "a.model")
     loaded = Synthesizer.load(tmp_path / "a.model")
     generator = loaded.model.generator
-    assert isinstance(generator, PivotGenerator)
+    assert isinstance(generator, MixtureGenerator)
     assert (generator.pivot, generator.num_classes) == (0, 3)
     pd.testing.assert_frame_equal(loaded.sample(500, random_state=3), model.sample(500, random_state=3))
     conditions = {"shape": "long"}

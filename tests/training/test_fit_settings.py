@@ -7,13 +7,14 @@ import pytest
 
 from microtome.divergences import FDivergence
 from microtome.errors import ParameterError
-from microtome.generators import NetworkSettings
+from microtome.generators import MixtureSettings, NetworkSettings
 from microtome.training import FitSettings, LossMix, SliceChoice
 
 
 def test_settings_survive_json() -> None:
     settings = FitSettings(
         network=NetworkSettings(latent_dim=3, hidden=(5, 7)),
+        mixture=MixtureSettings(components=9, prior=2.5),
         loss=LossMix(kernel=0.25, f=FDivergence.CHI_SQUARED, slices=SliceChoice.PAIRS, slice_dim=2),
         steps=7,
         patience=None,
@@ -42,7 +43,11 @@ def test_what_is_not_said_is_the_default() -> None:
         ({"network": 3}, "cannot be read"),
         ({"network": {"hidden": 5}}, "cannot be read"),
         ({"network": {"hidden": [0]}}, "hidden"),
+        ({"mixture": {"components": 0}}, "components"),
+        ({"mixture": {"prior": -1}}, "prior"),
+        ({"mixture": {"start_spread": 0}}, "start_spread"),
         ({"steps": 0}, "steps is 0"),
+        ({"check_every": 0}, "check_every is 0"),
         ({"steps": 1.5}, "steps is 1.5; it must be a whole number"),
         ({"steps": "many"}, "steps is many"),
         ({"batch_size": 1}, "batch_size is 1"),
@@ -59,3 +64,10 @@ def test_nonsense_is_refused(document: dict[str, Any], said: str | None) -> None
         return
     with pytest.raises(ParameterError, match=said):
         FitSettings.from_dict(document)
+
+
+def test_defaults_depend_on_what_is_fitted() -> None:
+    mixture, network = FitSettings().settled(mixture=True), FitSettings().settled(mixture=False)
+    assert (mixture.steps, mixture.learning_rate, mixture.check_every) == (200, 0.1, 10)
+    assert (network.steps, network.learning_rate, network.check_every) == (600, 2e-3, 50)
+    assert FitSettings(steps=7).settled(mixture=True).steps == 7

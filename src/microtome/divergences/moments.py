@@ -162,7 +162,7 @@ class MomentMatching:
         self._centre = self._mean if settings.centred else torch.zeros_like(self._mean)
         target = residual if settings.centred else residual + torch.outer(mean, mean)
         self._target = torch.where(cross, target, 0.0).to(dtype)
-        self._num_entries = max(int(cross.sum()), 1)
+        self.num_entries = max(int(cross.sum()), 1)
         self._pair_precision = (torch.where(cross, weights, 0.0) / max(int(cross.sum()), 1)).to(dtype)
         self._mean_precision = (1.0 / (mean_variance * d)).to(dtype)
 
@@ -202,7 +202,7 @@ class MomentMatching:
 
         The drop is Σ ω/V·(2CT − C²) with C the target and T the noisy moments; every pair of entries counts twice.
         """
-        return math.sqrt(8.0 * self.signal(of) / self._num_entries)
+        return math.sqrt(8.0 * self.signal(of) / self.num_entries)
 
     def _pair_error(self, rows: Float[Tensor, "b d"]) -> Float[Tensor, "d d"]:
         centred = rows - self._centre

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from microtome.errors import ModelError
-from microtome.generators import Generator, NetworkSettings, PivotGenerator, RowLayout, TabularGenerator
+from microtome.generators import (
+    Generator,
+    MixtureGenerator,
+    MixtureSettings,
+    NetworkSettings,
+    RowLayout,
+    TabularGenerator,
+)
 from microtome.schema import Codebook, Schema
 from microtome.training import read_tensors, write_tensors
 
@@ -45,8 +52,7 @@ class Model:
         document = {
             "format": _FORMAT,
             "generator": type(self.generator).__name__,
-            "network": _network(self.generator),
-            "pivot": self.generator.pivot if isinstance(self.generator, PivotGenerator) else None,
+            **_shape(self.generator),
             "schema": self.schema.to_dict(),
             "codebook": parts,
             "origin": dict(self.origin),
@@ -74,9 +80,11 @@ class Model:
         return cls(generator=module.eval(), schema=schema, codebook=codebook, origin=origin)
 
 
-def _network(generator: Generator) -> dict[str, Any] | None:
-    """The shape of a built-in network; nothing for a generator of one's own."""
-    return asdict(generator.settings) if isinstance(generator, TabularGenerator | PivotGenerator) else None
+def _shape(generator: Generator) -> dict[str, Any]:
+    """The shape of a built-in model; nothing for a generator of one's own."""
+    if isinstance(generator, MixtureGenerator):
+        return {"mixture": asdict(generator.settings), "pivot": generator.pivot}
+    return {"network": asdict(generator.settings)} if isinstance(generator, TabularGenerator) else {}
 
 
 def _within(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -84,24 +92,25 @@ def _within(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def _built_in(path: Path, document: Mapping[str, Any], codebook: Codebook) -> TabularGenerator | PivotGenerator:
-    if document["network"] is None:
-        raise ModelError(
-            f"{path} holds a generator of your own ({document['generator']}); load it with generator=your module"
-        )
-    network = dict(document["network"])
-    settings = NetworkSettings(**{**network, "hidden": tuple(network["hidden"])})
+def _built_in(path: Path, document: Mapping[str, Any], codebook: Codebook) -> TabularGenerator | MixtureGenerator:
     layout = RowLayout(
         blocks=tuple((block.start, block.stop) for block in codebook.blocks),
         scale=_single(codebook.scale),
         offset=_single(codebook.offset),
     )
-    pivot = document.get("pivot")
     with torch.random.fork_rng(devices=[]):
-        if pivot is None:
-            return TabularGenerator(layout, torch.ones(codebook.dim), settings)
-        classes = codebook.codes[pivot].num_levels
-        return PivotGenerator(layout, pivot, torch.ones(classes), torch.ones(classes, codebook.dim), settings)
+        if document["generator"] == MixtureGenerator.__name__:
+            pivot, settings = document["pivot"], MixtureSettings(**document["mixture"])
+            classes = 1 if pivot is None else codebook.codes[pivot].num_levels
+            margins, shares = torch.ones(classes, codebook.dim), torch.ones(classes)
+            return MixtureGenerator(layout, margins, settings, pivot=pivot, shares=shares)
+        if document["generator"] == TabularGenerator.__name__:
+            network = dict(document["network"])
+            shape = NetworkSettings(**{**network, "hidden": tuple(network["hidden"])})
+            return TabularGenerator(layout, torch.ones(codebook.dim), shape)
+    raise ModelError(
+        f"{path} holds a generator of your own ({document['generator']}); load it with generator=your module"
+    )
 
 
 def _single(values: NDArray[np.float64]) -> Tensor:

@@ -1,9 +1,12 @@
-"""Rows from a trained generator: levels drawn column by column given the latent, then values of the user's types.
+"""Rows from a trained generator: values drawn column by column given the latent, then written in the user's types.
 
 Conditional sampling is exact in the model: given the latent the columns are independent, so a latent is kept in
 proportion to the probability that its columns meet the conditions, the conditioned columns are drawn from what
-the conditions leave of them, and all others as always. Latents come from a pool of 65,536 a piece of rows, so for
-conditions that hardly any latent meets, the same latents are used again.
+the conditions leave of them, and all others as always. The latents of a mixture are its components, and all of them
+are weighed; those of a network come from a pool of 65,536 a piece of rows, so for conditions that hardly any latent
+meets, the same latents are used again.
+
+What is drawn is balanced (``balancing``): tables of many rows scatter less than independent draws would.
 """
 
 from __future__ import annotations
@@ -14,15 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import torch
-from jaxtyping import Float
 from numpy.typing import NDArray
-from torch import Tensor
 
 from microtome.errors import ModelError
-from microtome.generators import ColumnwiseGenerator, Generator
-from microtome.schema import Codebook, stratified
+from microtome.generators import ColumnwiseGenerator, Generator, MixtureGenerator
+from microtome.schema import Codebook, ColumnCode, stratified
+from microtome.synthesis.balancing import BalancedDraws
 from microtome.synthesis.conditions import Condition
 
+Floats = NDArray[np.float64]
 CHUNK_ROWS = 16_384
 _POOL_ROWS = 65_536
 
@@ -54,49 +57,60 @@ class Sampler:
         """The rows in pieces that fit in memory."""
         random = torch.Generator().manual_seed(self.seed)
         rng = np.random.default_rng(self.seed)
-        codes = {condition.column: condition.code for condition in self.conditions}
+        codes = self._codes()
+        draws = BalancedDraws(codes, num_rows)
         for first in range(0, num_rows, CHUNK_ROWS):
-            levels = self._levels(self._latents(min(CHUNK_ROWS, num_rows - first), random), rng)
-            arrays = [
-                codes.get(index, code).draw(levels[:, index], rng) for index, code in enumerate(self.codebook.codes)
-            ]
-            yield pa.table(arrays, names=[code.column.name for code in self.codebook.codes])
+            count = min(CHUNK_ROWS, num_rows - first)
+            if isinstance(self.generator, ColumnwiseGenerator):
+                drawn = draws(self._distributions(self.generator, count, random, rng), rng)
+                arrays = [
+                    code.draw_values(values, rng) if draws.is_cells(column) else code.draw(values, rng)
+                    for column, (code, values) in enumerate(zip(codes, drawn, strict=True))
+                ]
+            else:
+                levels = self._decoded(count, random)
+                arrays = [code.draw(levels[:, column], rng) for column, code in enumerate(codes)]
+            yield pa.table(arrays, names=[code.column.name for code in codes])
 
-    def _latents(self, count: int, random: torch.Generator) -> Float[Tensor, "b z"]:
-        """Latent noise, in proportion to the probability that its columns meet the conditions."""
-        if not self.conditions:
-            return torch.randn(count, self.generator.latent_dim, generator=random)
-        pool = torch.randn(_POOL_ROWS, self.generator.latent_dim, generator=random)
-        probabilities = self._probabilities(pool)
-        weights = torch.zeros(_POOL_ROWS, dtype=torch.float64)
-        for condition in self.conditions:
-            block = self.codebook.blocks[condition.column]
-            weights += (probabilities[:, block.start : block.stop] @ torch.from_numpy(condition.met)).log()
-        chosen = torch.multinomial((weights - weights.max()).exp(), count, replacement=True, generator=random)
-        return pool[chosen]
+    def _codes(self) -> list[ColumnCode]:
+        """The columns' codes, cut to what the conditions allow."""
+        cut = {condition.column: condition.code for condition in self.conditions}
+        return [cut.get(column, code) for column, code in enumerate(self.codebook.codes)]
 
-    def _levels(self, latent: Float[Tensor, "b z"], rng: np.random.Generator) -> NDArray[np.int64]:
-        """A level of every column for each latent."""
-        if not isinstance(self.generator, ColumnwiseGenerator):
-            with torch.no_grad():
-                return self.codebook.decode(self.generator(latent).double().numpy())
-        probabilities = self._probabilities(latent)
-        for condition in self.conditions:
-            block = self.codebook.blocks[condition.column]
-            probabilities[:, block.start : block.stop] *= torch.from_numpy(condition.met)
-        drawn = [_draw(probabilities[:, block.start : block.stop].numpy(), rng) for block in self.codebook.blocks]
-        return np.stack(drawn, axis=1)
-
-    def _probabilities(self, latent: Float[Tensor, "b z"]) -> Float[Tensor, "b d"]:
-        assert isinstance(self.generator, ColumnwiseGenerator)
+    def _decoded(self, count: int, random: torch.Generator) -> NDArray[np.int64]:
+        """Levels of rows from a generator that gives rows and no distributions."""
+        latent = torch.randn(count, self.generator.latent_dim, generator=random)
         with torch.no_grad():
-            return self.generator.probabilities(latent).double()
+            return self.codebook.decode(self.generator(latent).double().numpy())
 
+    def _distributions(
+        self, generator: ColumnwiseGenerator, count: int, random: torch.Generator, rng: np.random.Generator
+    ) -> Floats:
+        """The distribution over levels of each column for every row to be drawn, the conditions observed."""
+        with torch.no_grad():
+            if isinstance(generator, MixtureGenerator):
+                return self._chosen(generator.components(), generator.weights().numpy(), count, rng)
+            if not self.conditions:
+                return self._normal(generator.probabilities(torch.randn(count, generator.latent_dim, generator=random)))
+            pool = torch.randn(_POOL_ROWS, generator.latent_dim, generator=random)
+            return self._chosen(generator.probabilities(pool), np.ones(_POOL_ROWS), count, rng)
 
-def _draw(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """A level a row in proportion to its weights, by numbers that spread evenly over the rows."""
-    cumulative = np.cumsum(weights, axis=1)
-    targets = stratified(np.zeros(len(weights), np.int64), rng) * cumulative[:, -1]
-    drawn: NDArray[np.int64] = (cumulative <= targets[:, None]).sum(axis=1)
-    last: NDArray[np.int64] = weights.shape[1] - 1 - np.argmax(weights[:, ::-1] > 0, axis=1)
-    return np.minimum(drawn, last)
+    def _chosen(self, distributions: torch.Tensor, weights: Floats, count: int, rng: np.random.Generator) -> Floats:
+        """Rows of distributions in proportion to their weights and to the probability that they meet the conditions."""
+        found = distributions.double().numpy()
+        for condition in self.conditions:
+            block = self.codebook.blocks[condition.column]
+            found[:, block.start : block.stop] *= condition.met
+            weights = weights * found[:, block.start : block.stop].sum(axis=1)
+        cumulative = np.cumsum(weights)
+        targets = stratified(np.zeros(count, np.int64), rng) * cumulative[-1]
+        chosen = np.minimum(np.searchsorted(cumulative, targets, side="right"), np.flatnonzero(weights)[-1])
+        return self._normal(torch.from_numpy(found[chosen]))
+
+    def _normal(self, distributions: torch.Tensor) -> Floats:
+        """The same with every column's distribution adding up to one."""
+        rows: Floats = distributions.double().numpy()
+        for block in self.codebook.blocks:
+            part = rows[:, block.start : block.stop]
+            part /= part.sum(axis=1, keepdims=True)
+        return rows

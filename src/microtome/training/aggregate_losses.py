@@ -21,13 +21,14 @@ from torch import Tensor
 
 from microtome.divergences import Denoising, MomentMatching, MomentSettings, ReleasedMoments
 from microtome.errors import ParameterError
-from microtome.generators import Generator, PivotGenerator
+from microtome.generators import Generator, MixtureGenerator
 from microtome.release import AggregatesRelease
 from microtome.release.moments import level_margins, margin_noise
 from microtome.schema import project_to_simplex
 from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, LossMix, on_encoded
 
 Floats = NDArray[np.float64]
+_LEAST = 1e-9
 
 
 def class_shares(release: AggregatesRelease) -> Floats:
@@ -61,42 +62,70 @@ def class_margins(release: AggregatesRelease) -> Floats:
 class AggregateLoss:
     """Two-way tables of every class, from the training view.
 
+    The tables of a mixture are known exactly. For them the loss is, in units of what there is to learn,
+
+        χ² + prior · C · Σ_c √(w_c/10) · I(column c; component),
+
+    C being the number of columns and w_c the levels of column c: what the components know about a column, in nats,
+    has to pay for itself in tables met. Without the second part a mixture learns the noise too. It makes wide
+    columns, whose tables are mostly noise, pay more, and fades by itself where the noise is small, because then
+    there is much to be gained.
+
     Args:
         release: What is fitted.
         mix: Only its moments apply: there are no rows to slice.
         held_out: The share h of the information that is left to the judge.
-        batch_size: Rows a batch.
+        batch_size: Rows a batch, of generators that are sampled.
+        prior: What a nat that a component knows has to explain, in units of χ² a column.
+        exact: Whether the generator is a mixture.
         generator: Splits the noise.
     """
 
     def __init__(
-        self, release: AggregatesRelease, mix: LossMix, held_out: float, batch_size: int, generator: torch.Generator
+        self,
+        release: AggregatesRelease,
+        mix: LossMix,
+        *,
+        held_out: float,
+        batch_size: int,
+        prior: float,
+        exact: bool,
+        generator: torch.Generator,
     ) -> None:
         sliced = [name for name, weight in mix.weights.items() if weight and name != "moments"]
         if sliced:
             raise ParameterError(f"loss {sliced[0]} needs slices; a release of aggregates has moments only")
-        if batch_size < 2 * release.mechanism.num_classes:
-            least = 2 * release.mechanism.num_classes
-            raise ParameterError(f"batch_size is {batch_size}; the pivot's classes need at least {least} rows a batch")
-        self._train, self._judge = _views(release, held_out, batch_size, generator)
+        if release.pivot is not None and not exact:
+            raise ParameterError(
+                "a pivot needs the built-in mixture; release with pivot 'none' for a generator of your own"
+            )
+        self._train, self._judge = _views(release, held_out, batch_size, exact, generator)
+        self._margins = torch.tensor(class_margins(release), dtype=torch.float32)
+        self._price = prior * _prices(release) / self._train[0].num_entries
         self._unit = max(sum(one.signal() for one in self._train), LEAST_SIGNAL)
-        self._independent = 0.0
+        self._independent = sum(one.signal() for one in self._judge)
 
     @property
     def has_signal(self) -> bool:
         """Whether there is anything to learn beyond the margins."""
         return self._unit > LEAST_SIGNAL
 
-    def calibrate(self, independent: Generator, latent: Float[Tensor, "b z"]) -> None:
-        """Give a generator of independent columns the score 1."""
-        self._independent = self._held_out(independent, latent)
-
     def __call__(self, model: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> Float[Tensor, ""]:
-        """The training loss of a batch of latent noise, in units of the tables' own size."""
+        """The training loss, in units of the tables' own size; of a batch of latent noise if that matters."""
         del generator
-        parts = [one.parts(rows) for one, rows in zip(self._train, self._by_class(model, latent), strict=True)]
+        classes = _by_class(model, latent)
+        parts = [one.parts(_encoded(model, rows)) for one, rows in zip(self._train, classes, strict=True)]
         margins = torch.stack([first for first, _ in parts]).mean()
-        return torch.stack([second for _, second in parts]).sum() / self._unit + MARGIN_WEIGHT * margins
+        loss = torch.stack([second for _, second in parts]).sum() / self._unit + MARGIN_WEIGHT * margins
+        return loss + self._known(classes) / self._unit if isinstance(model, MixtureGenerator) else loss
+
+    def _known(self, classes: list[Float[Tensor, "k d"]]) -> Float[Tensor, ""]:
+        """What the components know about the columns, at its price."""
+        known = []
+        for rows, margins in zip(classes, self._margins, strict=True):
+            surprise = rows.clamp_min(_LEAST).log() - margins.clamp_min(_LEAST).log()
+            known.append((self._price * rows * surprise).sum(dim=1).mean())
+        return torch.stack(known).sum()
 
     def score(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
         """The held-out score: 1 for independent columns, lower is better."""
@@ -115,21 +144,32 @@ class AggregateLoss:
 
     @torch.no_grad()
     def _held_out(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
-        rows = self._by_class(model, latent)
-        return sum(float(judge(part)) for judge, part in zip(self._judge, rows, strict=True))
+        classes = _by_class(model, latent)
+        parts = zip(self._judge, classes, strict=True)
+        return sum(float(judge(_encoded(model, rows))) for judge, rows in parts)
 
-    def _by_class(self, model: Generator, latent: Float[Tensor, "b z"]) -> list[Float[Tensor, "b d"]]:
-        """Encoded rows of every class."""
-        if len(self._train) == 1:
-            return [model(latent)]
-        if not isinstance(model, PivotGenerator):
-            raise ParameterError("a pivot needs the built-in network; release with pivot 'none' for one of your own")
-        parts = latent.tensor_split(model.num_classes)
-        return [model.layout.encode(model.class_probabilities(number, part)) for number, part in enumerate(parts)]
+
+def _by_class(model: Generator, latent: Float[Tensor, "b z"]) -> list[Float[Tensor, "k d"]]:
+    """What stands for every class: all components of a mixture, or the rows of a batch."""
+    if not isinstance(model, MixtureGenerator):
+        return [model(latent)]
+    return list(model.components().chunk(model.num_classes))
+
+
+def _encoded(model: Generator, rows: Float[Tensor, "k d"]) -> Float[Tensor, "k d"]:
+    """Components as encoded rows; a batch already is."""
+    return model.layout.encode(rows) if isinstance(model, MixtureGenerator) else rows
+
+
+def _prices(release: AggregatesRelease) -> Float[Tensor, " d"]:
+    """The price of a nat, level by level: the columns there are, more for wide columns."""
+    blocks = release.codebook.blocks
+    prices = np.concatenate([np.full(block.width, len(blocks) * np.sqrt(block.width / 10.0)) for block in blocks])
+    return torch.tensor(prices, dtype=torch.float32)
 
 
 def _views(
-    release: AggregatesRelease, held_out: float, batch_size: int, generator: torch.Generator
+    release: AggregatesRelease, held_out: float, batch_size: int, exact: bool, generator: torch.Generator
 ) -> tuple[list[MomentMatching], list[MomentMatching]]:
     """The moments of every class as training sees them, and as the judge does."""
     noise, margins = release.second_noise(), class_margins(release)
@@ -148,7 +188,7 @@ def _views(
             second_noise=noise / size / np.sqrt(1.0 - held_out),
             num_rows=max(int(size), 1),
         )
-        seen = MomentSettings(denoising=Denoising.NONE, half_batches=True)
+        seen = MomentSettings(denoising=Denoising.NONE, half_batches=not exact)
         train.append(on_encoded(release, moments, seen, weights))
         unseen = replace(
             moments,

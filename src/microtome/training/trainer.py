@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from microtome.errors import ModelError
-from microtome.generators import Generator, PivotGenerator, TabularGenerator
+from microtome.generators import Generator, MixtureGenerator, TabularGenerator
 from microtome.progress import Progress, silent
 from microtome.release import AggregatesRelease, RecordsRelease, Release
 from microtome.release.moments import level_margins
@@ -95,19 +95,24 @@ class Trainer:
         checkpoint: Path | None = None,
         progress: Progress = silent,
     ) -> None:
-        settings = settings.for_kind(release.manifest.kind)
+        mixture = generator is None and isinstance(release, AggregatesRelease)
+        settings = settings.settled(mixture=mixture)
         self.release, self.settings, self.progress, self._path = release, settings, progress, checkpoint
+        assert settings.steps is not None
+        assert settings.learning_rate is not None
+        assert settings.check_every is not None
+        self._steps, self._learning_rate = settings.steps, settings.learning_rate
+        self._check_every = settings.check_every
         self._seed, self._random = seed, torch.Generator().manual_seed(seed)
-        self._independent = build_generator(release, settings, seed)
+        self._independent = build_generator(release, settings, seed, mixture=mixture)
         self.generator = deepcopy(self._independent) if generator is None else generator
         self._parameters = _module(self.generator).eval()
         _check_width(self.generator, release.codebook.dim)
         self._judged = torch.randn(_SCORE_ROWS, self.generator.latent_dim, generator=self._random)
-        self._optimiser = torch.optim.Adam(self._parameters.parameters(), lr=settings.learning_rate)
+        self._optimiser = torch.optim.Adam(self._parameters.parameters(), lr=self._learning_rate)
         self._step, self._history = 0, []  # type: tuple[int, list[tuple[int, float]]]
         self._best = _state(self._parameters)
         self._loss = math.nan
-        self._steps = settings.steps or 1
         self.score_error = math.nan
 
     def fit(self, *, resume: bool = False) -> Fit:
@@ -136,8 +141,15 @@ class Trainer:
         latent = torch.randn(_SCORE_ROWS, self._independent.latent_dim, generator=same_noise)
         release, settings = self.release, self.settings
         if isinstance(release, AggregatesRelease):
-            tables = AggregateLoss(release, settings.loss, settings.held_out, settings.batch_size, self._random)
-            tables.calibrate(self._independent, latent)
+            tables = AggregateLoss(
+                release,
+                settings.loss,
+                held_out=settings.held_out,
+                batch_size=settings.batch_size,
+                prior=settings.mixture.prior,
+                exact=isinstance(self.generator, MixtureGenerator),
+                generator=self._random,
+            )
             self.score_error = tables.score_error
             return tables, tables.score
         assert isinstance(release, RecordsRelease)
@@ -152,12 +164,14 @@ class Trainer:
 
     def _run(self, loss: Loss, judge: Judge) -> bool:
         """Train to the end. With nothing to learn beyond the margins, the built-in network is there already."""
-        learns = loss.has_signal or not isinstance(self.generator, TabularGenerator | PivotGenerator)
+        learns = loss.has_signal or not isinstance(self.generator, TabularGenerator | MixtureGenerator)
+        if self._step == 0 and isinstance(self.generator, MixtureGenerator):
+            self.generator.spread(self._random)
         try:
             while learns and self._step < self._steps and not self._stalled():
                 self._advance(loss)
                 self._report()
-                if self._step % self.settings.check_every == 0 or self._step == self._steps:
+                if self._step % self._check_every == 0 or self._step == self._steps:
                     self._look(judge)
         except KeyboardInterrupt:
             return False
@@ -165,7 +179,7 @@ class Trainer:
 
     def _advance(self, loss: Loss) -> None:
         for group in self._optimiser.param_groups:
-            group["lr"] = self.settings.learning_rate * one_cycle(self._step / self._steps)
+            group["lr"] = self._learning_rate * one_cycle(self._step / self._steps)
         latent = torch.randn(self.settings.batch_size, self.generator.latent_dim, generator=self._random)
         self._parameters.train()
         self._optimiser.zero_grad()
@@ -199,10 +213,11 @@ class Trainer:
 
     def _match_margins(self) -> None:
         """The profile knows the margins better than any training: set them exactly."""
-        if not isinstance(self.generator, TabularGenerator | PivotGenerator):
-            return
-        latent = torch.randn(_MARGIN_ROWS, self.generator.latent_dim, generator=self._random)
-        self.generator.match_margins(_margins(self.release), latent)
+        if isinstance(self.generator, MixtureGenerator):
+            self.generator.match_margins(_margins(self.release))
+        elif isinstance(self.generator, TabularGenerator):
+            latent = torch.randn(_MARGIN_ROWS, self.generator.latent_dim, generator=self._random)
+            self.generator.match_margins(_margins(self.release)[0], latent)
 
     def _checkpoint(self) -> Checkpoint:
         return Checkpoint(
@@ -233,15 +248,18 @@ class Trainer:
         self._step, self._history, self._best = saved.step, list(saved.history), dict(saved.best)
 
 
-def build_generator(release: Release, settings: FitSettings, seed: int) -> TabularGenerator | PivotGenerator:
-    """The built-in network for a release, at the profile's margins: one a class where there is a pivot."""
+def build_generator(
+    release: Release, settings: FitSettings, seed: int, *, mixture: bool = False
+) -> TabularGenerator | MixtureGenerator:
+    """The built-in model for a release, at the profile's margins: independent columns."""
     layout, margins = row_layout(release), _margins(release)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if isinstance(release, AggregatesRelease) and release.pivot is not None:
-            shares = torch.tensor(class_shares(release), dtype=torch.float32)
-            return PivotGenerator(layout, release.pivot, shares, margins, settings.network)
-        return TabularGenerator(layout, margins, settings.network)
+        if not mixture:
+            return TabularGenerator(layout, margins[0], settings.network)
+        assert isinstance(release, AggregatesRelease)
+        shares = torch.tensor(class_shares(release))
+        return MixtureGenerator(layout, margins, settings.mixture, pivot=release.pivot, shares=shares)
 
 
 def one_cycle(progress: float, *, rise: float = 0.3, start: float = 0.04) -> float:
@@ -252,10 +270,9 @@ def one_cycle(progress: float, *, rise: float = 0.3, start: float = 0.04) -> flo
 
 
 def _margins(release: Release) -> Tensor:
-    """Share of every level, by class (v × d) where there is a pivot."""
-    if isinstance(release, AggregatesRelease) and release.pivot is not None:
-        return torch.tensor(class_margins(release), dtype=torch.float32)
-    return torch.tensor(level_margins(release), dtype=torch.float32)
+    """Share of every level by class (v × d); one row without a pivot."""
+    margins = class_margins(release) if isinstance(release, AggregatesRelease) else level_margins(release)[None]
+    return torch.tensor(margins, dtype=torch.float32)
 
 
 def _module(generator: Generator) -> nn.Module:

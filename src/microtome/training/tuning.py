@@ -12,7 +12,7 @@ from typing import Any
 
 from microtome.divergences import FDivergence
 from microtome.errors import ModelError, ParameterError
-from microtome.generators import NetworkSettings
+from microtome.generators import MixtureSettings, NetworkSettings
 from microtome.release import RecordsRelease, Release
 from microtome.release.moments import has_moments
 from microtome.training.losses import LossMix
@@ -79,6 +79,8 @@ def tune(
 
 def _suggest(trial: Any, base: FitSettings, release: Release) -> FitSettings:
     """The space: architecture, loss mix, learning rate, steps."""
+    if not isinstance(release, RecordsRelease):
+        return _suggest_mixture(trial, base)
     width = trial.suggest_categorical("width", [64, 128, 256, 384])
     depth = trial.suggest_int("depth", 1, 3)
     network = NetworkSettings(
@@ -93,10 +95,22 @@ def _suggest(trial: Any, base: FitSettings, release: Release) -> FitSettings:
     )
 
 
-def _suggest_loss(trial: Any, base: LossMix, release: Release) -> LossMix:
-    """Moments where there are any, with some of the kernel divergence where there are slices."""
-    if not isinstance(release, RecordsRelease):
-        return base
+def _suggest_mixture(trial: Any, base: FitSettings) -> FitSettings:
+    mixture = MixtureSettings(
+        components=trial.suggest_categorical("components", [64, 128, 256, 512]),
+        start_spread=trial.suggest_float("start_spread", 0.2, 1.0, log=True),
+        prior=trial.suggest_float("prior", 3.0, 300.0, log=True),
+    )
+    return replace(
+        base,
+        mixture=mixture,
+        learning_rate=trial.suggest_float("learning_rate", 0.03, 0.3, log=True),
+        steps=trial.suggest_categorical("steps", [100, 200, 400]),
+    )
+
+
+def _suggest_loss(trial: Any, base: LossMix, release: RecordsRelease) -> LossMix:
+    """Moments where there are any, with some of the kernel divergence."""
     moments = has_moments(release)
     return replace(
         base,

@@ -1,0 +1,132 @@
+"""A mixture: each of some hundred components gives every column a distribution of its own, independent of the others.
+
+    z ~ N(0, 1);  component = quantile of z under the components' weights;  row = softmax(logits[component])
+
+Moments of all components together are the moments of the mixture, exactly, so nothing is sampled in training and
+every step sees the whole distribution. With some hundred components any set of two-way tables can be met to within
+their noise; a network of smooth functions of Gaussian noise comes near more slowly and stops further away.
+
+An untrained mixture has independent columns with the given margins. With a pivot column the components are dealt out
+to its classes, in which the pivot is certain; the classes' shares are the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from microtome.errors import ModelError, ParameterError
+from microtome.generators.layout import RowLayout
+
+_LEAST_MARGIN = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureSettings:
+    """The shape of a mixture.
+
+    Attributes:
+        components: Components a class of the pivot, or in all without one.
+        start_spread: Standard deviation of the logits about the margins when training starts.
+        prior: What a nat that a component knows about a column has to explain of the tables, in units of χ² a
+            column: higher is smoother.
+    """
+
+    components: int = 256
+    start_spread: float = 0.5
+    prior: float = 20.0
+
+    def __post_init__(self) -> None:
+        if self.components < 1:
+            raise ParameterError(f"components={self.components} must be at least 1")
+        if not self.start_spread > 0:
+            raise ParameterError(f"start_spread={self.start_spread} must be positive")
+        if not 0.0 <= self.prior < float("inf"):
+            raise ParameterError(f"prior={self.prior} must be finite and not negative")
+
+
+class MixtureGenerator(nn.Module):
+    """Components of independent columns, class by class.
+
+    Args:
+        layout: The code of a row.
+        margins: Share of each level by class (v × d); one row without a pivot.
+        settings: The shape of the mixture.
+        pivot: Position of the pivot column.
+        shares: Share of each class of the pivot.
+    """
+
+    cumulative: Tensor
+
+    def __init__(
+        self,
+        layout: RowLayout,
+        margins: Float[Tensor, "v d"],
+        settings: MixtureSettings,
+        *,
+        pivot: int | None = None,
+        shares: Float[Tensor, " v"] | None = None,
+    ) -> None:
+        super().__init__()
+        classes = 1 if pivot is None else layout.blocks[pivot][1] - layout.blocks[pivot][0]
+        shares = torch.ones(1) if shares is None else shares
+        if tuple(margins.shape) != (classes, layout.dim) or len(shares) != classes:
+            raise ModelError(f"{len(shares)} shares and margins {tuple(margins.shape)} for {classes} classes")
+        self.layout, self.settings, self.pivot, self.latent_dim = layout, settings, pivot, 1
+        self.num_classes = classes
+        start = margins.clamp_min(_LEAST_MARGIN).log().repeat_interleave(settings.components, dim=0)
+        self.logits = nn.Parameter(start)
+        weights = shares.double().repeat_interleave(settings.components)
+        self.register_buffer("cumulative", (weights / weights.sum()).cumsum(0)[:-1])
+
+    def spread(self, generator: torch.Generator) -> None:
+        """Make the components differ, so that they can learn different things: they start all alike."""
+        with torch.no_grad():
+            noise = torch.randn(self.logits.shape, generator=generator)
+            self.logits.add_(noise, alpha=self.settings.start_spread)
+
+    def weights(self) -> Float[Tensor, " k"]:
+        """The weight of each component."""
+        ends = torch.cat([self.cumulative.new_zeros(1), self.cumulative, self.cumulative.new_ones(1)])
+        return ends.diff()
+
+    def components(self) -> Float[Tensor, "k d"]:
+        """The distributions of all columns in each component, class after class."""
+        return self._distributions(torch.arange(len(self.logits)))
+
+    def component_of(self, latent: Float[Tensor, "b 1"]) -> Int[Tensor, " b"]:
+        """The component that each latent stands for."""
+        return torch.bucketize(torch.special.ndtr(latent[:, 0].double()), self.cumulative, right=True)
+
+    def probabilities(self, latent: Float[Tensor, "b 1"]) -> Float[Tensor, "b d"]:
+        """The distribution over levels of each column, block by block."""
+        return self._distributions(self.component_of(latent))
+
+    def forward(self, latent: Float[Tensor, "b 1"]) -> Float[Tensor, "b d"]:
+        """The mean of the encoded row."""
+        return self.layout.encode(self.probabilities(latent))
+
+    def draw(self, latent: Float[Tensor, "b 1"], generator: torch.Generator) -> Float[Tensor, "b d"]:
+        """Encoded rows with levels drawn; the gradient is that of the probabilities (straight through)."""
+        return self.layout.draw_encoded(self.probabilities(latent), generator)
+
+    def match_margins(self, margins: Float[Tensor, "v d"], *, rounds: int = 30) -> None:
+        """Shift every level's logit, in all components of a class alike, until the class has these margins."""
+        wanted = margins.clamp_min(_LEAST_MARGIN).log()
+        with torch.no_grad():
+            by_class = self.logits.view(self.num_classes, -1, self.layout.dim)
+            for _ in range(rounds):
+                found = self.layout.softmax(self.logits).view_as(by_class).mean(dim=1)
+                by_class += (wanted - found.clamp_min(_LEAST_MARGIN).log())[:, None]
+
+    def _distributions(self, chosen: Int[Tensor, " b"]) -> Float[Tensor, "b d"]:
+        probabilities = self.layout.softmax(self.logits[chosen])
+        if self.pivot is None:
+            return probabilities
+        start, stop = self.layout.blocks[self.pivot]
+        classes = chosen // self.settings.components
+        certain = nn.functional.one_hot(classes, stop - start).to(probabilities.dtype)
+        return torch.cat([probabilities[:, :start], certain, probabilities[:, stop:]], dim=1)
