@@ -162,7 +162,7 @@ def test_a_pivot_costs_pairs_no_more_than_its_own_tables() -> None:
     assert (pivoted.pair_noise[0] == 0).all()
     assert (plain.first_noise == 0).all()
     assert pivoted.first_noise[0] == 0
-    weights = np.array([3 * 4.0 * 2.0, 3 * 4.0])  # three tables by class and three pairs of 16 cells
+    weights = np.array([3 * 12.0 * 2.0, 3 * 4.0])  # three tables by class and three pairs of 16 cells
     assert pivoted.pair_noise[1, 2] == pytest.approx(math.sqrt(weights.sum() / 4.0) / planned_mu(pivoted), rel=1e-9)
 
 
@@ -534,7 +534,7 @@ def test_injected_randomness_is_marked_and_system_randomness_is_not(tmp_path: Pa
     assert isinstance(one, AggregatesRelease)
     assert isinstance(two, AggregatesRelease)
     assert one.manifest.promise.private
-    assert one.mechanism.profile_share == 0.2
+    assert one.mechanism.profile_share == 0.3
     assert not np.array_equal(one.first, two.first)
 
 

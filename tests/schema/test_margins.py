@@ -10,9 +10,9 @@ from scipy.optimize import minimize
 from microtome.schema import NumberCells
 from microtome.schema.margins import (
     category_levels,
+    falling_tails,
     number_levels,
     project_to_simplex,
-    quiet_tails,
     rare_share,
     significant_range,
 )
@@ -55,16 +55,30 @@ def test_shares_that_are_right_are_left_alone() -> None:
     assert np.allclose(project_to_simplex(np.array([10.0, 30.0, 60.0]), 100.0), [0.1, 0.3, 0.6])
 
 
-def test_quiet_tails_are_zeroed_and_loud_ones_kept() -> None:
+def test_tails_fall_and_hold_hardly_any_noise() -> None:
     rng = np.random.default_rng(0)
     counts = rng.normal(0.0, 1.0, 300)
     counts[100:200] += 50.0
-    quiet = quiet_tails(counts, 1.0)
-    assert (quiet[100:200] == counts[100:200]).all()
-    assert (quiet[:90] == 0.0).mean() > 0.8
-    assert (quiet[210:] == 0.0).mean() > 0.8
+    smooth = falling_tails(counts, 1.0)
+    assert (smooth[100:200] == counts[100:200]).all()
+    assert (np.diff(smooth[:100]) >= 0).all()
+    assert (np.diff(smooth[200:]) <= 0).all()
+    noisy = [rng.normal(0.0, 1.0, 100) for _ in range(50)]
+    kept = [falling_tails(np.append(tail, 50.0), 1.0)[:100].sum() for tail in noisy]
+    assert np.mean(kept) < 0.25 * np.mean([np.maximum(tail, 0.0).sum() for tail in noisy])
+    assert smooth.min() >= 0.0
     loud = np.full(10, 50.0)
-    assert (quiet_tails(loud, 1.0) == loud).all()
+    assert (falling_tails(loud, 1.0) == loud).all()
+
+
+def test_a_thin_tail_keeps_its_mass() -> None:
+    """Two records a cell under noise of three: no cell stands out, together they do."""
+    rng = np.random.default_rng(1)
+    kept = []
+    for _ in range(50):
+        counts = np.concatenate([np.full(20, 100.0), np.full(200, 2.0)]) + rng.normal(0.0, 3.0, 220)
+        kept.append(falling_tails(counts, 3.0)[20:].sum())
+    assert np.mean(kept) == pytest.approx(400.0, rel=0.1)
 
 
 def test_significant_range_ignores_noise() -> None:

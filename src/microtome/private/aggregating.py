@@ -35,7 +35,7 @@ from microtome.schema import Codebook, Schema
 
 MOST_CLASSES = 32
 """Levels that a pivot may have."""
-_FIRST_WEIGHT = 4.0
+_FIRST_WEIGHT = 12.0
 """How much more a table of one column by class matters than one of two columns."""
 
 

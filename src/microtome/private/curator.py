@@ -37,7 +37,7 @@ from microtome.private.plan import (
 )
 from microtome.private.profile import Profile, Tally
 from microtome.private.randomness import GRID, Randomness, SystemRandomness
-from microtome.private.settings import PrivacySettings, RunSettings
+from microtome.private.settings import POOLS, PrivacySettings, RunSettings
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
 from microtome.release import (
@@ -87,7 +87,9 @@ class Curator:
         profile_plan = plan_profile(self.settings, self.schema)
         self._check_room(output, profile_plan, tally.num_rows)
         entries = [self._debit("profile", profile_plan.events)]
-        profile = tally.publish(profile_plan.budget, self.randomness, centred=self.settings.centred)
+        profile = tally.publish(
+            profile_plan.budget, self.randomness, centred=self.settings.centred, pool=POOLS[self.settings.kind]
+        )
         if self.settings.kind is ReleaseKind.AGGREGATES:
             entries.append(self._publish_aggregates(output, profile, profile_plan, tally.num_rows))
         else:

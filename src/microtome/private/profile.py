@@ -109,7 +109,7 @@ class Tally:
                 with self._lock:
                     self._counts[index] += counts
 
-    def publish(self, budget: ProfileBudget, randomness: Randomness, *, centred: bool) -> Profile:
+    def publish(self, budget: ProfileBudget, randomness: Randomness, *, centred: bool, pool: float = 0.01) -> Profile:
         """The noisy profile: the codebook that everything after it is built on."""
         widths = [_width(cells) for cells in self._cells] + [_WIDTH_TOTAL] * budget.neighbours.protects_count
         scales = budget.noise_scales(widths)
@@ -127,7 +127,7 @@ class Tally:
                 cells, counts = self._learn_categories(index, scale, threshold, total, stream)
             else:
                 counts = noisy_counts(self._counts[index].astype(float), scale, stream)
-            codes.append(ColumnCode.from_counts(column, cells, counts, noise_scale=scale, total=total))
+            codes.append(ColumnCode.from_counts(column, cells, counts, noise_scale=scale, total=total, pool=pool))
         return Profile(codebook=Codebook(codes=tuple(codes), centred=centred), total=total)
 
     def _add_values(self, index: int, column: Column, counted: pa.StructArray) -> None:

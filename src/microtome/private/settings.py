@@ -16,8 +16,10 @@ from microtome.progress import Progress, silent
 from microtome.release import ReleaseKind
 
 AUTO_PIVOT, NO_PIVOT = "auto", "none"
-PROFILE_SHARES = {ReleaseKind.RECORDS: 0.1, ReleaseKind.AGGREGATES: 0.2}
+PROFILE_SHARES = {ReleaseKind.RECORDS: 0.1, ReleaseKind.AGGREGATES: 0.3}
 """What the profile gets unless told otherwise. Aggregates know pairs so well that margins become what limits them."""
+POOLS = {ReleaseKind.RECORDS: 0.01, ReleaseKind.AGGREGATES: 0.005}
+"""Share below which categories of a column are coded together, where the schema does not say."""
 
 
 @dataclass(frozen=True, kw_only=True)

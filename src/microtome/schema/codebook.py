@@ -33,9 +33,9 @@ from microtome.schema.column import DTYPES, Column
 from microtome.schema.document import Schema
 from microtome.schema.margins import (
     category_levels,
+    falling_tails,
     number_levels,
     project_to_simplex,
-    quiet_tails,
     rare_share,
     significant_range,
 )
@@ -63,9 +63,16 @@ class ColumnCode:
 
     @classmethod
     def from_counts(
-        cls, column: Column, cells: Cells, counts: NDArray[np.float64], *, noise_scale: float, total: float
+        cls,
+        column: Column,
+        cells: Cells,
+        counts: NDArray[np.float64],
+        *,
+        noise_scale: float,
+        total: float,
+        pool: float = 0.01,
     ) -> ColumnCode:
-        """Settle bounds, margins and levels of a column from its noisy counts."""
+        """Settle bounds, margins and levels of a column from its noisy counts; ``pool`` where it has none itself."""
         if isinstance(cells, NumberCells) and not column.is_declared:
             cells, counts = _trim(cells, counts, noise_scale)
         margins = project_to_simplex(_denoised(cells, counts, noise_scale), total)
@@ -73,7 +80,7 @@ class ColumnCode:
         levels = (
             number_levels(cells, margins, column.bins, rare)
             if isinstance(cells, NumberCells)
-            else category_levels(margins, column.pool, rare, missing=cells.missing)
+            else category_levels(margins, pool if column.pool is None else column.pool, rare, missing=cells.missing)
         )
         return cls(column=column, cells=cells, counts=counts, noise_scale=noise_scale, margins=margins, levels=levels)
 
@@ -89,7 +96,10 @@ class ColumnCode:
 
     def draw(self, levels: NDArray[np.int64], rng: np.random.Generator) -> pa.Array:
         """Values of the user's own type for the given levels."""
-        cells = self._draw_cells(levels, rng)
+        return self.draw_values(self._draw_cells(levels, rng), rng)
+
+    def draw_values(self, cells: NDArray[np.int64], rng: np.random.Generator) -> pa.Array:
+        """Values of the user's own type for the given cells."""
         if isinstance(self.cells, CategoryCells):
             return self._category_values().take(pa.array(self._without_other(cells, rng)))
         missing = cells >= self.cells.num_values
@@ -285,10 +295,10 @@ def _trim(
 
 
 def _denoised(cells: Cells, counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
-    """Counts of numbers without the noise beyond their range; counts of categories as they are."""
+    """Counts of numbers with tails that fall; counts of categories as they are."""
     if not isinstance(cells, NumberCells):
         return counts
-    values = quiet_tails(counts[: cells.num_values], noise_scale)
+    values = falling_tails(counts[: cells.num_values], noise_scale)
     return np.concatenate([values, counts[cells.num_values :]])
 
 

@@ -113,7 +113,7 @@ class Column:
     outside: Outside = Outside.REFUSE
     weight: float | None = None
     bins: int = 16
-    pool: float = 0.01
+    pool: float | None = None
     unit: str | None = None
 
     def __post_init__(self) -> None:
@@ -133,7 +133,7 @@ class Column:
             raise self._error(f"weight is {self.weight}; it must be a positive number")
         if not 2 <= self.bins <= 1024:
             raise self._error(f"bins is {self.bins}; it must be between 2 and 1024")
-        if not 0 <= self.pool < 1:
+        if self.pool is not None and not 0 <= self.pool < 1:
             raise self._error(f"pool is {self.pool}; it must be at least 0 and below 1")
         self._settle_categories()
         self._settle_bounds()

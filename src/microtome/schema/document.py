@@ -146,7 +146,7 @@ def _column_from_dict(entries: Any) -> Column:
         outside=_choice(Outside, entries.get("outside", "refuse"), f"column {name!r}: outside"),
         weight=_number(entries["weight"], name, "weight") if "weight" in entries else None,
         bins=_whole_number(entries.get("bins", Column.bins), name, "bins"),
-        pool=_number(entries.get("pool", Column.pool), name, "pool"),
+        pool=_number(entries["pool"], name, "pool") if "pool" in entries else None,
         unit=entries.get("unit"),
     )
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 from scipy.stats import norm
 
 from microtome.schema.cells import NumberCells
@@ -40,16 +41,19 @@ def significant_range(counts: NDArray[np.float64], noise_scale: float) -> tuple[
     return (int(found[0]), int(found[-1]) + 1) if len(found) else (0, len(counts))
 
 
-def quiet_tails(counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
-    """Counts with both ends set to zero as far as they hold nothing but noise, taken together."""
-    return _quiet_end(_quiet_end(counts, noise_scale)[::-1], noise_scale)[::-1]
+def falling_tails(counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
+    """Counts that fall towards both ends beyond the outermost cells that stand out from the noise.
 
-
-def _quiet_end(counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
-    lengths = np.arange(1, len(counts) + 1)
-    loud = np.flatnonzero(np.cumsum(counts[::-1]) > _RARE * noise_scale * np.sqrt(lengths))
-    quiet = int(loud[0]) if len(loud) else 0
-    return np.where(lengths > len(counts) - quiet, 0.0, counts)
+    There the counts are mostly noise, in cells that may be far away and wide: left as they are, a few false records
+    can double a column's standard deviation. Tails that fall, and are not negative, average the noise out.
+    """
+    first, last = significant_range(counts, noise_scale)
+    result = counts.copy()
+    if first > 0:
+        result[:first] = np.maximum(isotonic_regression(counts[:first]).x, 0.0)
+    if last < len(counts):
+        result[last:] = np.maximum(isotonic_regression(counts[last:], increasing=False).x, 0.0)
+    return result
 
 
 def category_levels(
