@@ -146,8 +146,9 @@ def bars(labels: tuple[str, ...], real: Floats, synthetic: Floats, error: Floats
 def display_edges(low: float, high: float, *, integral: bool) -> Floats:
     """Equal bins from ``low`` to ``high``; of whole numbers where values are."""
     if integral:
-        step = max(1.0, np.ceil((high + 1.0 - low) / _BINS))
-        return np.arange(low, high + step, step) if high >= low else np.array([low, low + 1.0])
+        step = max(1.0, float(np.ceil((high + 1.0 - low) / _BINS)))
+        count = int(np.ceil((high + 1.0 - low) / step))
+        return low + step * np.arange(count + 1, dtype=np.float64)
     return np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
 
 

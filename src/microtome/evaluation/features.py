@@ -46,7 +46,8 @@ class LinearFeatures:
                 width += int(rare.any())
             else:
                 present = values[~np.isnan(values)]
-                mean, spread = (float(present.mean()), float(present.std())) if len(present) else (0.0, 1.0)
+                with np.errstate(over="ignore"):  # Beyond 1e150 the spread is infinite, and the column says nothing.
+                    mean, spread = (float(present.mean()), float(present.std())) if len(present) else (0.0, 1.0)
                 moments[name] = (mean, spread or 1.0)
         return cls(places=places, moments=moments, num_values=width)
 

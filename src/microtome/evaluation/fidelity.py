@@ -31,12 +31,18 @@ _DENSE_CELLS = 1 << 22
 
 def ks_complement(real: Floats, synthetic: Floats) -> float:
     """KSComplement of a measured column."""
-    ordered = [np.sort(np.round(values[~np.isnan(values)], _DECIMALS)) for values in (real, synthetic)]
+    ordered = [np.sort(_rounded(values[~np.isnan(values)])) for values in (real, synthetic)]
     if not all(len(values) for values in ordered):
         return float("nan")
     points = np.concatenate(ordered)
     first, second = (np.searchsorted(values, points, side="right") / len(values) for values in ordered)
     return float(1.0 - np.abs(first - second).max())
+
+
+def _rounded(values: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        rounded = np.round(values, _DECIMALS)
+    return np.where(np.isfinite(rounded), rounded, values)
 
 
 def tv_complement(real: Ints, synthetic: Ints, num_labels: int) -> float:
@@ -66,7 +72,8 @@ def correlation(first: Floats, second: Floats) -> float:
     present = ~(np.isnan(first) | np.isnan(second))
     if present.sum() < 2:
         return float("nan")
-    a, b = first[present] - first[present].mean(), second[present] - second[present].mean()
+    a, b = (values / (np.abs(values).max() or 1.0) for values in (first[present], second[present]))
+    a, b = a - a.mean(), b - b.mean()
     size = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / size if size > 0 else float("nan")
 
