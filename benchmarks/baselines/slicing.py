@@ -54,7 +54,7 @@ class Microtome:
             "release_seconds": self._release_seconds,
             "best_step": fit.best_step,
             "held_out_score": min(score for _, score in fit.history),
-            "settings": FitSettings().for_kind(self.kind).to_dict(),
+            "settings": FitSettings().settled(mixture=self.kind is ReleaseKind.AGGREGATES).to_dict(),
         }
 
 
