@@ -13,7 +13,7 @@ EPSILONS ?= 5.1 8.1
 SEEDS ?= 0 1 2
 TIME_LIMIT ?= 900
 
-.PHONY: demo test test-all browser lint format bench bench-env bench-release bench-kernel bench-quality bench-adaptation bench-report audit clean
+.PHONY: demo test test-all browser lint format bench bench-env bench-release bench-kernel bench-quality bench-mnist bench-adaptation bench-report audit clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
@@ -68,6 +68,9 @@ bench-quality: $(STAMP)
 
 bench-speed-report: $(STAMP)
 	$(BIN)/python benchmarks/report_speed.py
+
+bench-mnist: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mnist.py
 
 bench-adaptation: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/adaptation.py

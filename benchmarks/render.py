@@ -16,6 +16,7 @@ from census import TASKS
 from comparison import Comparison
 from comparison_page import sections, table
 from comparison_plots import page
+from mnist_page import section as mnist_section
 from results import FOLDER
 
 METRICS = {
@@ -37,6 +38,7 @@ def main() -> None:
     parts = [_INTRODUCTION, _machine(records), *sections(comparison)]
     parts += _tasks(records, aggregates)
     parts += _losses(records)
+    parts += mnist_section()
     parts += adaptation_section()
     parts += _throughput()
     parts += _kernel()

@@ -126,7 +126,7 @@ def published(rows: np.ndarray, classes: np.ndarray, plans: Any, centres: np.nda
 @pytest.mark.parametrize("neighbours", Neighbours)
 def test_no_neighbour_is_further_than_planned_and_the_worst_is_as_far(neighbours: Neighbours) -> None:
     settings = settings_of(neighbours=neighbours)
-    profile = plan_image_profile(settings, SCHEMA)
+    profile = plan_image_profile(settings)
     moments = plan_moments(settings, SCHEMA, profile.events)
     planned = [event.mu for event in (*profile.events, *moments.events) if isinstance(event, GaussianEvent)]
     rng, dim = np.random.default_rng(0), SCHEMA.dim
@@ -230,7 +230,7 @@ def test_the_noise_of_moments_is_as_stated_on_and_off_the_diagonal(factor: float
 def test_simulated_privacy_loss_of_the_worst_pair_is_as_promised(neighbours: Neighbours) -> None:
     """Monte Carlo: the likelihood ratio of all that is published, for the worst neighbours, against δ(ε)."""
     settings = settings_of(neighbours=neighbours, epsilon=1.0, delta=1e-2, allow_large_delta=True)
-    profile = plan_image_profile(settings, SCHEMA)
+    profile = plan_image_profile(settings)
     moments = plan_moments(settings, SCHEMA, profile.events)
     centres = np.zeros((3, SCHEMA.dim))
     one = np.eye(SCHEMA.dim)[:1] * 5
@@ -307,7 +307,7 @@ def test_without_noise_the_release_holds_the_true_sums(kind: ReleaseKind, tmp_pa
 
 def test_padding_hides_the_size_of_a_class_but_for_the_failure_that_is_counted() -> None:
     settings = settings_of(kind=ReleaseKind.RECORDS)
-    noise = plan_image_profile(settings, SCHEMA).noise
+    noise = plan_image_profile(settings).noise
     rng = np.random.default_rng(0)
     sizes = [class_rows((100 + noise * rng.standard_normal(3)).tolist(), noise, settings) for _ in range(2000)]
     assert np.min(sizes) >= 100

@@ -5,16 +5,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from microtome.release import AggregatesRelease, Release, promise_in_words
+from microtome.errors import ReleaseError
+from microtome.release import (
+    AggregatesRelease,
+    Artefact,
+    ImageMomentsRelease,
+    ImageRowsRelease,
+    Release,
+    promise_in_words,
+)
 from microtome.release.manifest import VERSION
 from support import people, people_schema, sorted_rows
 
 GOLDEN = Path(__file__).parent / "golden"
+KINDS = ("-aggregates", "-image-aggregates", "-image-records", "")
 
 
 def test_every_version_up_to_this_one_has_a_golden_file() -> None:
     assert sorted(path.name for path in GOLDEN.glob("*.release")) == [
-        f"version-{v + 1}{kind}.release" for v in range(VERSION) for kind in ("-aggregates", "")
+        f"version-{v + 1}{kind}.release" for v in range(VERSION) for kind in KINDS
     ]
     assert all(path.stat().st_size < 60_000 for path in GOLDEN.glob("*.release"))
 
@@ -52,3 +61,30 @@ def test_version_1_aggregates() -> None:
     assert opened.second_noise()[0, 3] == pytest.approx(0.646987498, rel=1e-6)
     assert opened.first[0, :3] == pytest.approx([56.7018607, 26.3324377, 124.1940341], rel=1e-6)
     assert opened.second[1, 0, 3] == pytest.approx(11.534574, rel=1e-6)
+
+
+def test_version_1_images() -> None:
+    moments = Artefact.load(GOLDEN / "version-1-image-aggregates.release")
+    assert isinstance(moments, ImageMomentsRelease)
+    assert moments.fingerprint == "f1d5eafc913db64e73a2c13b1f829ba6dae7231b3f62d5b7fa62288dda9fb643"
+    assert moments.schema.classes == ("left", "right")
+    assert moments.counts == pytest.approx([89.91513914, 111.81368917], rel=1e-6)
+    assert moments.sums[1, :2] == pytest.approx([58.1878555, -90.0363152], rel=1e-6)
+    assert moments.second[0, 0, 1] == pytest.approx(1.14885623, rel=1e-6)
+    rows = Artefact.load(GOLDEN / "version-1-image-records.release")
+    assert isinstance(rows, ImageRowsRelease)
+    assert rows.fingerprint == "5a6f3603797badbda482d09c7919bc42e9250b79d1a3ecde7ab9164603765204"
+    assert rows.mechanism.class_rows == (95, 117)
+    assert rows.rows(0)[0, :3] == pytest.approx([0.5361423, 0.24365279, 0.32327788], rel=1e-6)
+    for opened in (moments, rows):
+        assert opened.radius == pytest.approx(1.298957868925546)
+        assert "NOT PRIVATE" in promise_in_words(opened)[0]
+
+
+@pytest.mark.parametrize("kind", ["aggregates", "records"])
+def test_altered_images_are_refused(kind: str, tmp_path: Path) -> None:
+    data = bytearray((GOLDEN / f"version-1-image-{kind}.release").read_bytes())
+    data[-5] ^= 1
+    (tmp_path / "altered").write_bytes(bytes(data))
+    with pytest.raises(ReleaseError, match="altered"):
+        Artefact.load(tmp_path / "altered")

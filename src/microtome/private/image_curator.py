@@ -79,7 +79,7 @@ class ImageCurator:
         check_table_size(self.settings, len(self.images), self.images.origin)
         check_count(len(self.images), self.images.origin)
         schema, settings = self.images.schema, self.settings
-        profile = plan_image_profile(settings, schema)
+        profile = plan_image_profile(settings)
         plan = (plan_moments if settings.kind is ReleaseKind.AGGREGATES else plan_image_slices)(
             settings, schema, profile.events
         )

@@ -80,7 +80,7 @@ class ImageSlicePlan:
     events: tuple[Event, ...]
 
 
-def plan_image_profile(settings: PrivacySettings, schema: ImageSchema) -> ImageProfilePlan:
+def plan_image_profile(settings: PrivacySettings) -> ImageProfilePlan:
     """The profile's share of the budget."""
     replaced = settings.neighbours is Neighbours.REPLACE_ONE
     rounding = FailureEvent(probability=(4 if replaced else 2) * ROUNDING, reason="rounding of the profile")
