@@ -33,9 +33,11 @@ def test_from_a_folder_of_pictures_to_another(files: Path, tmp_path: Path, micro
     shown = microtome("inspect", released, "--json")
     assert [entry["class"] for entry in json.loads(shown.out)["classes"]] == list(range(10))
     assert "Images of 8 × 8 pixels" in microtome("inspect", released).out
-    done = microtome("fit", released, "-o", model, "--steps", 10, "--seed", 1)
+    done = microtome("fit", released, "-o", model, "--steps", 10, "--seed", 1, "--grid", tmp_path / "fit.png")
     assert done.code == 0, done.err
     assert not (tmp_path / "d.model.checkpoint").exists()
+    with Image.open(tmp_path / "fit.png") as shown_grid:
+        assert shown_grid.size == (10 * 9 - 1, 10 * 9 - 1)
     for name in ("out.npz", "out.png", "out"):
         done = microtome("sample", model, "-n", 40, "-o", tmp_path / name, "--seed", 3)
         assert done.code == 0, done.err

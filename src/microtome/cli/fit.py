@@ -41,6 +41,9 @@ def fit(
     held_out: Annotated[float | None, typer.Option(help="Share of rows by which the best state is chosen.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of torch; one is safest on a busy machine.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of training; nothing private is drawn here.")] = None,
+    grid: Annotated[
+        Path | None, typer.Option(help="Images: PNG file for a grid of what the model draws, a row for each class.")
+    ] = None,
     resume: Annotated[bool, typer.Option(help="Go on from OUTPUT.checkpoint.")] = False,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
 ) -> None:
@@ -60,8 +63,11 @@ def fit(
     given = {name: value for name, value in options.items() if value is not None}
     opened = Artefact.load(release)
     if isinstance(opened, ImageRelease):
-        images.fit(opened, output, {**read_settings(settings), **given}, seed=seed, resume=resume, force=force)
+        options = {**read_settings(settings), **given}
+        images.fit(opened, output, options, grid=grid, seed=seed, resume=resume, force=force)
         return
+    if grid is not None:
+        raise ParameterError(f"--grid is for images; {release} is a release of a table")
     checkpoint = output.with_name(f"{output.name}.checkpoint")
     replaces = force or (resume and checkpoint.exists())
     check_output(output, force=replaces)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_COMPARED = 5000
 """Images that neighbours and the classifier of a report look at: every one is compared with every other."""
+_GRID_COLUMNS = 10
 WORD = "image"
 """What is given as a schema to have one made of the file's layout and the declared classes."""
 
@@ -87,9 +88,17 @@ def _refuse_inputs(output: Path, *inputs: Path | None) -> None:
 
 
 def fit(
-    release: ImageRelease, output: Path, settings: Mapping[str, object], *, seed: int | None, resume: bool, force: bool
+    release: ImageRelease,
+    output: Path,
+    settings: Mapping[str, object],
+    *,
+    grid: Path | None,
+    seed: int | None,
+    resume: bool,
+    force: bool,
 ) -> None:
     """Train an image model; the counterpart of what ``microtome fit`` does for tables."""
+    from microtome.images.writing import write_images
     from microtome.release import check_output
     from microtome.synthesis.image_synthesizer import ImageSynthesizer
     from microtome.training.image_trainer import ImageFitSettings
@@ -97,10 +106,16 @@ def fit(
     checkpoint = output.with_name(f"{output.name}.checkpoint")
     replaces = force or (resume and checkpoint.exists())
     check_output(output, force=replaces)
+    if grid is not None:
+        _check_grid(grid, force=replaces)
     synthesizer = ImageSynthesizer(ImageFitSettings.from_dict(settings), random_state=seed)
     with watch("steps") as progress:
         synthesizer.fit(release, checkpoint=checkpoint, resume=resume, progress=progress)
     synthesizer.save(output, force=replaces)
+    if grid is not None:
+        schema = synthesizer.schema
+        drawn = synthesizer.sample(_GRID_COLUMNS * schema.num_classes, balanced=True, random_state=seed)
+        write_images(grid, drawn, low=schema.low, high=schema.high)
     result = synthesizer.fit_
     assert result is not None
     note = f"loss {result.history[-1][1]:.3f} after {result.history[-1][0]} steps" if result.history else "no steps"
@@ -110,6 +125,14 @@ def fit(
         console.print(f"interrupted: this is the model so far; {goes_on}", soft_wrap=True)
         raise EndedEarly
     checkpoint.unlink(missing_ok=True)
+
+
+def _check_grid(path: Path, *, force: bool) -> None:
+    from microtome.release import check_output
+
+    if path.suffix != ".png":
+        raise ParameterError(f"{path}: a grid is a .png file")
+    check_output(path, force=force)
 
 
 def is_image_model(path: Path) -> bool:
