@@ -63,8 +63,8 @@ def fit(
     given = {name: value for name, value in options.items() if value is not None}
     opened = Artefact.load(release)
     if isinstance(opened, ImageRelease):
-        options = {**read_settings(settings), **given}
-        images.fit(opened, output, options, grid=grid, seed=seed, resume=resume, force=force)
+        chosen = {**read_settings(settings), **given}
+        images.fit(opened, output, chosen, grid=grid, seed=seed, resume=resume, force=force)
         return
     if grid is not None:
         raise ParameterError(f"--grid is for images; {release} is a release of a table")
