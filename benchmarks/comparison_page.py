@@ -7,7 +7,8 @@ from typing import Any
 from comparison import LOWER_IS_BETTER, METRICS, Comparison, Row, paper_rows, spread
 from methods import METHODS
 
-PAPER_EPSILONS = (5.1, 8.1)
+WHOLE_TABLES = (5.1, 8.1, 1.0)
+"""The ε with a whole table a task, in this order: the paper's two, and one that a privacy officer might sign."""
 GRID_METRICS = ("auc", "pair_error", "detector_auc")
 
 
@@ -16,8 +17,8 @@ def sections(comparison: Comparison) -> list[str]:
     if not comparison.runs:
         return []
     parts = [_INTRODUCTION.format(title=comparison.source.title), _methods(comparison)]
-    for epsilon in sorted(comparison.epsilons, key=lambda value: (value not in PAPER_EPSILONS, value)):
-        if epsilon in PAPER_EPSILONS or len(comparison.epsilons) == 1:
+    for epsilon in WHOLE_TABLES:
+        if epsilon in comparison.epsilons:
             parts += _at_epsilon(comparison, epsilon)
     return [*parts, *_grid(comparison), *_costs(comparison)]
 
