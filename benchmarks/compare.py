@@ -13,6 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
@@ -35,6 +37,8 @@ Key = dict[str, Any]
 def main() -> None:
     options = parse_options()
     _check_environments(options.methods)
+    # A worker is the leader of a session of its own: ended politely, we end it too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     for key in keys(options):
         results = ResultFile(options.results / f"{key['method']}.json")
         found = results.find(key)

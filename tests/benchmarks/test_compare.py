@@ -1,11 +1,16 @@
 """The runner: a row for every run that is asked for, whatever becomes of it, and none of them twice."""
 
 import json
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 
+import census
 import compare
 from census import Task
 from microtome.schema import Column, Kind, Schema
@@ -105,3 +110,21 @@ def test_an_environment_that_is_not_there_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.argv", ["compare.py", "--methods", "mst", "--results", str(tmp_path)])
     with pytest.raises(SystemExit, match="make bench-env"):
         compare.main()
+
+
+def test_ending_the_runner_ends_its_worker(tmp_path):
+    if not (census.data_folder() / "acs14").exists():
+        pytest.skip("no census data (see MICROTOME_DATA)")
+    asked = ("--tasks", "Mobility", "--rows", "2000", "--seeds", "0", "--methods", "merf", "--results", str(tmp_path))
+    runner = subprocess.Popen([sys.executable, compare.__file__, *asked], stderr=subprocess.DEVNULL)
+    workers = []
+    for _ in range(600):
+        workers = psutil.Process(runner.pid).children()
+        if workers:
+            break
+        time.sleep(0.1)
+    assert workers
+    runner.terminate()
+    runner.wait(30)
+    _, alive = psutil.wait_procs(workers, timeout=10)
+    assert alive == []
