@@ -29,7 +29,9 @@ class Desk:
         return self.folder / "people.csv.ledger.json"
 
     def arguments(self, **changes: object) -> list[object]:
-        options: dict[str, object] = {"schema": self.schema, "epsilon": 5, "output": self.output, **changes}
+        """Of a release of records, where nothing else is said."""
+        options: dict[str, object] = {"schema": self.schema, "epsilon": 5, "output": self.output, "kind": "records"}
+        options |= changes
         given = [self.table]
         for name, value in options.items():
             flag = f"--{name.replace('_', '-')}"

@@ -18,7 +18,7 @@ import pytest
 from cli_support import Command, Desk
 
 from microtome.accounting import Ledger
-from microtome.release import Release, container
+from microtome.release import Release, ReleaseKind, container
 from support import people, people_schema
 
 EXPLAINED, USAGE, INTERRUPTED = 1, 2, 130
@@ -54,6 +54,16 @@ def test_it_works_when_nothing_is_wrong(microtome: Command, desk: Desk) -> None:
     assert "differentially private" in outcome.out
     assert desk.left_behind() == ["people.csv.ledger.json", "people.csv.ledger.json.lock", "people.release"]
     assert Release.load(desk.output).manifest.promise.private
+
+
+def test_aggregates_are_what_is_released_by_default(microtome: Command, desk: Desk) -> None:
+    given = ["--schema", desk.schema, "--epsilon", 5, "--output", desk.output]
+    assert microtome("release", desk.table, *given).code == 0
+    assert Release.load(desk.output).manifest.kind is ReleaseKind.AGGREGATES
+    outcome = microtome("release", desk.table, *given, "--subsample", 0.5, "--force")
+    assert outcome.code == EXPLAINED
+    assert "subsample is for records" in outcome.err
+    assert "kind records" in outcome.err
 
 
 def test_missing_table(microtome: Command, desk: Desk) -> None:
@@ -230,10 +240,11 @@ def test_output_directory_that_is_missing(microtome: Command, desk: Desk) -> Non
     refused(microtome, desk, "absent", "not a directory", output=desk.folder / "absent" / "t.release")
 
 
-def test_disk_without_room(microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["records", "aggregates"])
+def test_disk_without_room(kind: str, microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 100, 100))
-    refused(microtome, desk, "MiB free")
+    refused(microtome, desk, "MiB free", kind=kind)
 
 
 def test_disk_that_fills_up(microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,6 +270,20 @@ def test_messages_with_brackets_are_printed_as_they_are(microtome: Command, desk
     refused(microtome, desk, "'[bold]x[/nonsense]'")
     desk.schema.write_text("microtome-schema: 1\ncolumns: [{name: age, kind: integer, bounds: [1]}]")
     refused(microtome, desk, "[smallest, largest]")
+
+
+def test_tables_that_do_not_fit_the_disk(microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for aggregates, whose file is written in one go."""
+
+    def fill_up(*_: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(container.os, "pwrite", fill_up)
+    outcome = microtome("release", *desk.arguments(kind="aggregates"))
+    assert outcome.code == EXPLAINED
+    assert f"{desk.output} cannot be written: No space left on device" in " ".join(outcome.err.split())
+    assert desk.left_behind() == ["people.csv.ledger.json", "people.csv.ledger.json.lock"]
+    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["pending", "pending"]
 
 
 def test_interruption_says_so(microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from microtome.private import PrivacySettings, RunSettings, SystemRandomness, op
 from microtome.private.plan import check_table_size
 from microtome.private.randomness import GRID
 from microtome.private.table import PrivateTable
-from microtome.release import Release, promise_in_words, summary
+from microtome.release import AggregatesRelease, Release, promise_in_words, summary
 from microtome.schema import Codebook, Column, Kind, Schema
 from support import (
     FixedRandomness,
@@ -184,7 +184,7 @@ def test_injected_randomness_is_marked_everywhere(tmp_path: Path) -> None:
 
 def test_a_release_of_its_own_randomness_is_private_and_never_the_same(tmp_path: Path) -> None:
     table, schema = people(), people_schema()
-    one, two = (release(table, schema, epsilon=3.0, delta=1e-5) for _ in range(2))
+    one, two = (release(table, schema, epsilon=3.0, delta=1e-5, kind="records") for _ in range(2))
     assert one.manifest.promise.private
     assert "NOT PRIVATE" not in " ".join(promise_in_words(one))
     assert not np.allclose(one.directions[:2, :2], two.directions[:2, :2])
@@ -551,7 +551,7 @@ def test_an_interruption_leaves_nothing_behind(stage: str, tmp_path: Path) -> No
 
 
 def test_temporary_releases_go_with_their_object() -> None:
-    opened = release(people(), people_schema(), epsilon=3.0, delta=1e-5)
+    opened = release(people(), people_schema(), epsilon=3.0, delta=1e-5, kind="records")
     folder = opened.path.parent
     assert opened.rows(0, 5).shape[0] == 5
     assert folder.exists()
@@ -576,7 +576,9 @@ def test_release_from_python_reads_like_the_documentation(make: Callable[[pa.Tab
     assert opened.schema == people_schema()
     assert mt.Ledger(ledger).datasets() == ["people"]
     opened.save(tmp_path / "kept.release")
-    assert mt.Release.load(tmp_path / "kept.release").num_rows == 400
+    kept = mt.Release.load(tmp_path / "kept.release")
+    assert isinstance(kept, AggregatesRelease)
+    assert kept.num_records == 400
 
 
 def test_constant_and_single_columns_can_be_released(tmp_path: Path) -> None:

@@ -52,13 +52,12 @@ def release(
     output: Annotated[Path, typer.Option("-o", "--output", help="Release file to write.")],
     delta: Annotated[float, typer.Option(help="Total δ; must be below 1/n.")] = 1e-6,
     kind: Annotated[
-        ReleaseKind | None,
+        ReleaseKind,
         typer.Option(
-            help="records: noise on every record, as the paper does; works without a trusted collector. "
-            "aggregates: noise on counts over all records; far less error, if whoever runs this may see the table.",
-            show_default="records for tables, aggregates for images",
+            help="aggregates: noise on counts over all records; by far the better data, and whoever runs this sees the "
+            "table anyway. records: noise on every record by itself, as the paper does.",
         ),
-    ] = None,
+    ] = ReleaseKind.AGGREGATES,
     pivot: Annotated[
         str,
         typer.Option(
@@ -87,7 +86,7 @@ def release(
     profile_share: Annotated[
         float | None,
         typer.Option(
-            help="Share of the budget spent on one-way histograms.", show_default="0.1 for records, 0.2 for aggregates"
+            help="Share of the budget spent on one-way histograms.", show_default="0.3 for aggregates, 0.1 for records"
         ),
     ] = None,
     ledger: Annotated[
@@ -131,7 +130,7 @@ def release(
             "subsample": subsample,
             "capacity": capacity,
             "profile_share": profile_share,
-            "kind": kind or (ReleaseKind.AGGREGATES if of_images else ReleaseKind.RECORDS),
+            "kind": kind,
             "allow_large_delta": allow_large_delta,
             "ledger": ledger or ledger_beside(table),
             "dataset": dataset,

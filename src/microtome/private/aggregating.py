@@ -30,7 +30,7 @@ from microtome.accounting import Event, FailureEvent, GaussianEvent, Neighbours,
 from microtome.errors import MicrotomeError, ParameterError
 from microtome.private.plan import ROUNDING
 from microtome.private.randomness import Randomness, noisy_counts
-from microtome.private.settings import AUTO_PIVOT, NO_PIVOT, PrivacySettings
+from microtome.private.settings import AUTO_PIVOT, NO_PIVOT, POOLS, PrivacySettings
 from microtome.schema import Codebook, Schema
 
 MOST_CLASSES = 32
@@ -75,6 +75,15 @@ def choose_pivot(settings: PrivacySettings, schema: Schema) -> int | None:
         f"pivot {name!r} must have its categories declared, at most {MOST_CLASSES} of them; choose another column, or "
         f"{NO_PIVOT!r}"
     )
+
+
+def expected_bytes(settings: PrivacySettings, schema: Schema) -> int:
+    """A guess of the size of the tables, before the profile tells how many levels there are."""
+    pivot = choose_pivot(settings, schema)
+    classes = 1 if pivot is None else len(schema.columns[pivot].categories or ())
+    most = int(2.0 / POOLS[settings.kind])
+    dim = sum(min(len(one.categories) + 2, most) if one.categories else one.bins for one in schema.columns)
+    return 8 * classes * dim * (dim + 1)
 
 
 def plan_aggregates(

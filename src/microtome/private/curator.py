@@ -23,7 +23,7 @@ from microtome.accounting import (
     Ledger,
 )
 from microtome.errors import TableError
-from microtome.private.aggregating import AggregateTally, choose_pivot, plan_aggregates, table_events
+from microtome.private.aggregating import AggregateTally, expected_bytes, plan_aggregates, table_events
 from microtome.private.cell_index import cell_indices
 from microtome.private.dealing import Sampler, Shuffler
 from microtome.private.pipeline import ordered_map
@@ -116,7 +116,7 @@ class Curator:
         cost hardly depends on it, and not at all for whole orthogonal blocks.
         """
         if self.settings.kind is ReleaseKind.AGGREGATES:
-            choose_pivot(self.settings, self.schema)
+            check_space(output.parent, expected_bytes(self.settings, self.schema))
             _, planned = table_events(self.settings, len(self.schema.columns) ** 2, profile_plan.events)
             self.ledger.check(self.dataset, [*profile_plan.events, *planned], neighbours=self.settings.neighbours)
             return

@@ -35,7 +35,7 @@ def release(
     subsample: float | None = None,
     capacity: int | None = None,
     profile_share: float | None = None,
-    kind: str = ReleaseKind.RECORDS,
+    kind: str = ReleaseKind.AGGREGATES,
     pivot: str = AUTO_PIVOT,
     allow_large_delta: bool = False,
     ledger: Ledger | str | Path | None = None,
@@ -57,10 +57,10 @@ def release(
         slice_dim: Dimension of a slice.
         subsample: Poisson sampling rate, or ``None`` for all records.
         capacity: Public upper bound on the number of records, for ``add-remove``.
-        profile_share: Share of the budget that the profile gets; by default a tenth for records, a fifth for
-            aggregates.
-        kind: ``records`` (noise on every record) or ``aggregates`` (noise on sums over records: far less error,
-            where the collector is trusted with the table).
+        profile_share: Share of the budget that the profile gets; by default a tenth for records, three tenths
+            for aggregates.
+        kind: ``aggregates`` (noise on counts over all records: far less error; whoever calls this sees the table
+            anyway) or ``records`` (noise on every record, as the paper does).
         pivot: For aggregates: the column by whose classes everything is counted apart, at no cost; ``"auto"`` for
             the target, ``"none"`` for none.
         allow_large_delta: Accept δ ≥ 1/n.

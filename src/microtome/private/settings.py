@@ -104,7 +104,7 @@ class PrivacySettings:
         }
         given = [name for name, is_given in slicing.items() if is_given]
         if given:
-            raise ParameterError(f"{given[0]} is for records; aggregates are tables of counts, which need none")
+            raise ParameterError(f"{given[0]} is for records; aggregates, the default, need none: say kind records")
         if self.accountant not in (Accountant.EXACT, Accountant.RENYI):
             raise ParameterError(f"the {self.accountant} accountant is for slices; aggregates take exact or renyi")
 

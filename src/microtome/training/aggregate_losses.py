@@ -29,6 +29,8 @@ from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, LossMix, on_e
 
 Floats = NDArray[np.float64]
 _LEAST = 1e-9
+UNSEEN = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0)
+"""How the judge compares tables."""
 
 
 def class_shares(release: AggregatesRelease) -> Floats:
@@ -188,13 +190,16 @@ def _views(
             second_noise=noise / size / np.sqrt(1.0 - held_out),
             num_rows=max(int(size), 1),
         )
-        seen = MomentSettings(denoising=Denoising.NONE, half_batches=not exact)
-        train.append(on_encoded(release, moments, seen, weights))
+        train.append(on_encoded(release, moments, seen_settings(exact), weights))
         unseen = replace(
             moments,
             second=(release.second[number] - split / ratio) / size,
             second_noise=noise / size / np.sqrt(held_out),
         )
-        raw = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0)
-        judge.append(on_encoded(release, unseen, raw, weights))
+        judge.append(on_encoded(release, unseen, UNSEEN, weights))
     return train, judge
+
+
+def seen_settings(exact: bool) -> MomentSettings:
+    """How training compares tables."""
+    return MomentSettings(denoising=Denoising.NONE, half_batches=not exact)
