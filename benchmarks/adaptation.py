@@ -281,7 +281,9 @@ def plot(runs: list[dict[str, Any]], path: Path) -> None:
             spread = [stdev(accuracies) if len(accuracies) > 1 else 0.0 for _, accuracies in points]
             heights = [mean(accuracies) for _, accuracies in points]
             axis.errorbar([epsilon for epsilon, _ in points], heights, spread, color=colour, marker="o", label=title)
-        axis.set(xscale="log", xlabel="ε (whole training)", title=task)
+        axis.set(xscale="log", xlabel="ε (whole training)", title=task, xlim=(min(EPSILONS) / 1.5, max(EPSILONS) * 1.5))
+        axis.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
+        axis.minorticks_off()
         axis.grid(alpha=0.3)
         if axis.get_legend_handles_labels()[0]:
             axis.legend(fontsize=7)
