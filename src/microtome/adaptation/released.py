@@ -9,8 +9,8 @@ ones; the classifier then learns from redrawn images, which have kept their labe
     aggregates    squared differences of first and second moments, each in units of its variance
 
 Both are in units of a log-likelihood, as far as the kernel estimate is one, and a Gaussian prior of no change of look
-is added, to hold back what the noise leaves open. Both sides go through the same clipping, with the release's own radii. Training may be repeated, tuned
-and restarted at no cost.
+is added, to hold back what the noise leaves open. Both sides go through the same clipping, with the release's own
+radii. Training may be repeated, tuned and restarted at no cost.
 """
 
 from __future__ import annotations
