@@ -64,7 +64,7 @@ bench-kernel: $(STAMP)
 bench-quality: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py --losses --tasks PublicCoverage
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py --kind aggregates --epsilon 1
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/aggregate_choices.py
 
 bench-speed-report: $(STAMP)
 	$(BIN)/python benchmarks/report_speed.py

@@ -1,0 +1,239 @@
+"""Two choices behind aggregates, on the California samples: how to hold out, and how to share the budget among pairs.
+
+    python benchmarks/aggregate_choices.py
+
+*Holding out*, a tenth each time: by thinning the noise afterwards; by splitting the records before the noise, each
+part under noise of its own; by holding out every tenth pair of columns; by nothing at all, training to the last
+step. *Sharing*: 1/σ² of a pair's table in proportion to a power of its cells, and to the **true** dependence of the
+pair times √cells, which is better than any second round could do that has to look through noise.
+
+Figures are the similarity (1 − total variation, mean over pairs of columns) between the true tables of coded levels
+and those of the fitted mixture, known exactly. Tables are counted here and noised with a seeded generator: nothing
+is released.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+
+from census import Source, Task, load_task
+from microtome.divergences import MomentMatching, ReleasedMoments
+from microtome.generators import MixtureGenerator
+from microtome.private import release
+from microtome.private.cell_index import cell_indices
+from microtome.release import AggregatesRelease
+from microtome.synthesis import Synthesizer
+from microtome.training import FitSettings, aggregate_losses
+from microtome.training.aggregate_losses import UNSEEN, class_margins, class_shares, seen_settings
+from microtome.training.losses import on_encoded
+from results import FOLDER, ResultFile
+
+Floats = NDArray[np.float64]
+TASKS = ("Income", "Mobility", "PublicCoverage")
+Views = tuple[list[MomentMatching], list[MomentMatching]]
+_HELD_OUT = 0.1
+
+
+class Bench:
+    """A released table and its exact counts, to be noised again in other ways."""
+
+    def __init__(self, task: Task, seed: int, epsilon: float) -> None:
+        made = release(task.train, task.schema, epsilon=epsilon, delta=1e-5, allow_large_delta=True)
+        assert isinstance(made, AggregatesRelease)
+        self.release, self.seed, self.rng = made, seed, np.random.default_rng(seed)
+        self.levels = _levels(task.train, made)
+        self.pairs = [(a, b) for a, b in combinations(range(len(made.codebook.blocks)), 2) if self._varied(a, b)]
+        self.truth = self.counts(np.arange(len(self.levels))).sum(axis=0) / len(self.levels)
+
+    def counts(self, rows: NDArray[np.int64]) -> Floats:
+        """Exact counts of pairs of levels by class, of some records."""
+        levels, blocks = self.levels[rows], self.release.codebook.blocks
+        one_hot = np.concatenate(
+            [np.eye(block.width, dtype=np.float32)[levels[:, index]] for index, block in enumerate(blocks)], axis=1
+        )
+        assert self.release.pivot is not None
+        classes = levels[:, self.release.pivot]
+        parts = [one_hot[classes == number] for number in range(self.release.mechanism.num_classes)]
+        return np.stack([(part.T @ part).astype(np.float64) for part in parts])
+
+    def noised(self, exact: Floats, noise: Floats) -> Floats:
+        """Counts under symmetric noise."""
+        drawn = np.triu(self.rng.standard_normal(exact.shape), 1)
+        return np.asarray((exact + noise * (drawn + drawn.transpose(0, 2, 1))) * (noise > 0))
+
+    def share(self, weight: Callable[[int, int], float]) -> None:
+        """Noise the pairs anew, 1/σ² in proportion to a weight, for the same μ."""
+        before = np.array(self.release.mechanism.pair_noise)
+        measured = [(a, b) for a, b in combinations(range(len(before)), 2) if before[a, b] > 0]
+        weights = np.array([weight(a, b) for a, b in measured])
+        budget = sum(before[a, b] ** -2.0 for a, b in measured)
+        after = np.zeros_like(before)
+        for (a, b), sigma in zip(measured, np.sqrt(weights.sum() / (weights * budget)), strict=True):
+            after[a, b] = after[b, a] = sigma
+        mechanism = replace(self.release.mechanism, pair_noise=tuple(map(tuple, after.tolist())))
+        self.release.manifest = replace(self.release.manifest, mechanism=mechanism)
+        self.release.second = self.noised(self.counts(np.arange(len(self.levels))), self.release.second_noise())
+
+    def dependence(self, a: int, b: int) -> float:
+        """Total variation between the true table of two columns and that of independent ones."""
+        left, right = (self.release.codebook.blocks[index] for index in (a, b))
+        margins = self.truth.diagonal()
+        table = self.truth[left.start : left.stop, right.start : right.stop]
+        expected = np.outer(margins[left.start : left.stop], margins[right.start : right.stop])
+        return float(np.abs(table - expected).sum()) / 2
+
+    def cells(self, a: int, b: int) -> float:
+        """Cells of the table of two columns."""
+        blocks = self.release.codebook.blocks
+        return float(blocks[a].width * blocks[b].width)
+
+    def similarity(self, settings: FitSettings) -> dict[str, float]:
+        """Fit, and hold the mixture's tables against the true ones."""
+        fit = Synthesizer(settings, random_state=self.seed).fit(self.release).fit_
+        assert fit is not None
+        assert isinstance(fit.generator, MixtureGenerator)
+        rows = fit.generator.components().detach().double().numpy()
+        found = (rows * fit.generator.weights().numpy()[:, None]).T @ rows
+        blocks = self.release.codebook.blocks
+        apart = np.abs(found - self.truth)
+        parts = [slice(block.start, block.stop) for block in blocks]
+        similar = [1.0 - apart[parts[a], parts[b]].sum() / 2 for a, b in self.pairs]
+        return {"similarity": float(np.mean(similar)), "best_step": float(fit.best_step)}
+
+    def _varied(self, a: int, b: int) -> bool:
+        blocks = self.release.codebook.blocks
+        return blocks[a].width > 1 and blocks[b].width > 1
+
+
+def thinned(bench: Bench) -> dict[str, float]:
+    return bench.similarity(FitSettings())
+
+
+def nothing_held_out(bench: Bench) -> dict[str, float]:
+    """All information to training, and no choice of the best state."""
+    with patch.object(aggregate_losses.AggregateLoss, "score", side_effect=[float(-n) for n in range(10_000)]):
+        return bench.similarity(FitSettings(held_out=1e-6, patience=None))
+
+
+def split_records(bench: Bench) -> dict[str, float]:
+    order = bench.rng.permutation(len(bench.levels))
+    cut = int(_HELD_OUT * len(order))
+    noise = bench.release.second_noise()
+    judge, train = (bench.noised(bench.counts(part), noise) for part in (order[:cut], order[cut:]))
+    pairs = np.array(bench.release.mechanism.pair_noise) > 0
+
+    def views(*_: Any) -> Views:
+        sizes = class_shares(bench.release) * len(bench.levels)
+        return (
+            [_matching(bench, n, train[n], noise, (1 - _HELD_OUT) * size, pairs, True) for n, size in enumerate(sizes)],
+            [_matching(bench, n, judge[n], noise, _HELD_OUT * size, pairs, False) for n, size in enumerate(sizes)],
+        )
+
+    with patch.object(aggregate_losses, "_views", views):
+        return bench.similarity(FitSettings())
+
+
+def held_out_pairs(bench: Bench) -> dict[str, float]:
+    measured = np.array(bench.release.mechanism.pair_noise) > 0
+    chosen = np.triu(bench.rng.random(measured.shape) < _HELD_OUT, 1)
+    chosen = (chosen | chosen.T) & measured
+    noise = bench.release.second_noise()
+
+    def views(*_: Any) -> Views:
+        sizes = class_shares(bench.release) * len(bench.levels)
+        tables = bench.release.second
+        return (
+            [_matching(bench, n, tables[n], noise, size, measured & ~chosen, True) for n, size in enumerate(sizes)],
+            [_matching(bench, n, tables[n], noise, size, chosen, False) for n, size in enumerate(sizes)],
+        )
+
+    with patch.object(aggregate_losses, "_views", views):
+        return bench.similarity(FitSettings())
+
+
+def shared(power: float, *, oracle: bool = False) -> Callable[[Bench], dict[str, float]]:
+    """A fit with the budget shared by a power of the cells, and by what is true if asked for."""
+
+    def run(bench: Bench) -> dict[str, float]:
+        bench.share(
+            lambda a, b: bench.cells(a, b) ** power * ((bench.dependence(a, b) + 1e-3) ** 0.67 if oracle else 1.0)
+        )
+        return bench.similarity(FitSettings())
+
+    return run
+
+
+CHOICES: dict[str, Callable[[Bench], dict[str, float]]] = {
+    "held out by thinning (the default)": thinned,
+    "held out by splitting records": split_records,
+    "held out pairs of columns": held_out_pairs,
+    "nothing held out": nothing_held_out,
+    "budget by √cells (the default)": shared(0.5),
+    "budget by cells^⅔": shared(0.67),
+    "budget by cells": shared(1.0),
+    "budget by true dependence and √cells": shared(0.5, oracle=True),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    options = parser.parse_args()
+    results = ResultFile(FOLDER / "aggregate_choices.json")
+    for seed in options.seeds:
+        for name in options.tasks:
+            for choice, run in CHOICES.items():
+                key = {"task": name, "epsilon": options.epsilon, "choice": choice, "seed": seed}
+                if results.has(key):
+                    continue
+                bench = Bench(load_task(name, seed, source=Source.CALIFORNIA), seed, options.epsilon)
+                results.put(key, {"metrics": run(bench)})
+                print(key, flush=True)
+
+
+def _levels(frame: pd.DataFrame, released: AggregatesRelease) -> NDArray[np.int64]:
+    found = [
+        code.levels[cell_indices(pa.array(frame[code.column.name]), code.column, code.cells)]
+        for code in released.codebook.codes
+    ]
+    return np.stack(found, axis=1)
+
+
+def _matching(
+    bench: Bench,
+    number: int,
+    table: Floats,
+    noise: Floats,
+    size: float,
+    pairs: NDArray[np.bool_],
+    train: bool,
+) -> MomentMatching:
+    margins = class_margins(bench.release)[number]
+    moments = ReleasedMoments(
+        blocks=[(block.start, block.stop) for block in bench.release.codebook.blocks],
+        mean=margins,
+        second=table / size,
+        mean_noise=np.sqrt(margins * (1.0 - margins) / FitSettings().batch_size * bench.release.mechanism.num_classes),
+        second_noise=noise / size,
+        num_rows=max(int(size), 1),
+    )
+    return on_encoded(
+        bench.release, moments, seen_settings(True) if train else UNSEEN, torch.tensor(pairs, dtype=torch.float64)
+    )
+
+
+if __name__ == "__main__":
+    main()
