@@ -29,12 +29,13 @@ from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.network import build_network
 from microtome.adaptation.promise import AdaptationPromise
 from microtome.adaptation.settings import AdaptationSettings
-from microtome.adaptation.trainer import AdaptationTrainer, Source, threads
+from microtome.adaptation.trainer import AdaptationTrainer, Source
 from microtome.adaptation.transform import ImageTransform
 from microtome.divergences import KernelFDivergence
 from microtome.errors import ModelError
 from microtome.progress import Progress
 from microtome.release import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.training.threads import torch_threads
 
 _STEPS = 250
 _BATCH = 128
@@ -75,7 +76,7 @@ class ReleasedTraining:
 
         A resumed run learns the look anew, which takes seconds and gives the same.
         """
-        with threads(self.settings.threads):
+        with torch_threads(self.settings.threads):
             look = learn_transform(self.release, source, seed, self.progress)
         height, width, channels = self.release.schema.shape
         network = build_network((channels, height, width), len(classes), self.settings.radius, seed)

@@ -18,8 +18,7 @@ many steps fewer. Ctrl-C loses none.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -31,6 +30,7 @@ from microtome.adaptation.network import AdaptationNetwork
 from microtome.adaptation.settings import AdaptationSettings
 from microtome.errors import ModelError
 from microtome.progress import Progress, silent
+from microtome.training.threads import torch_threads
 
 _BETAS = (0.5, 0.999)
 
@@ -88,7 +88,7 @@ class AdaptationTrainer:
 
     def warm_up(self) -> None:
         """The epochs before the target is looked at."""
-        with threads(self.settings.threads):
+        with torch_threads(self.settings.threads):
             while self.step < self.first_aligned:
                 self.advance(None)
 
@@ -100,7 +100,7 @@ class AdaptationTrainer:
             save: Keeps the state of the run, given the step from which a killed run is to go on.
         """
         begun = self.step
-        with threads(self.settings.threads):
+        with torch_threads(self.settings.threads):
             try:
                 while self.step < self.num_steps:
                     if save is not None and (self.step == begun or self.step % self.settings.checkpoint_every == 0):
@@ -148,14 +148,3 @@ class AdaptationTrainer:
             generator = torch.Generator().manual_seed((self.seed * 1_000_003 + epoch) % 2**63)
             self._order = epoch, torch.randperm(len(self.source.images), generator=generator)
         return self._order[1][place * self.settings.batch_size : (place + 1) * self.settings.batch_size]
-
-
-@contextmanager
-def threads(number: int) -> Iterator[None]:
-    """So many threads of torch, as long as it lasts."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

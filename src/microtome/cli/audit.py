@@ -14,10 +14,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from microtome.accounting import DirectionKind, Neighbours
-from microtome.cli.output import write_text
 from microtome.cli.release import DrawnDirections, ReleaseAccountant
 from microtome.cli.screen import EndedEarly, console, watch
 from microtome.errors import AuditError, ParameterError
+from microtome.release import write_text
 
 _WIDTH = 150
 """Characters a line where there is no terminal to say."""

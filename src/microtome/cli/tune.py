@@ -10,8 +10,8 @@ import typer
 from rich.markup import escape
 
 from microtome.cli.fit import Settings, read_settings
-from microtome.cli.output import write_text
 from microtome.cli.screen import console
+from microtome.release import write_text
 
 if TYPE_CHECKING:
     from microtome.training import Trial

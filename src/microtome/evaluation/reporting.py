@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from microtome import __version__
-from microtome.errors import OutputError, ParameterError, TableError
+from microtome.errors import ParameterError, TableError
 from microtome.evaluation.anonymity import anonymeter_risks
 from microtome.evaluation.attacks import attack
 from microtome.evaluation.coded import CodedTable, code_tables, sampled, shuffled_columns
@@ -31,7 +31,7 @@ from microtome.evaluation.released import compare_with_release
 from microtome.evaluation.tables import RawTable, read_table
 from microtome.evaluation.utility import binary_logistic_regression, utility
 from microtome.progress import Progress, silent
-from microtome.release import Release, check_output, promise_in_words
+from microtome.release import Release, check_output, promise_in_words, write_text
 from microtome.schema import Schema
 
 MODEL_ROWS = 50_000
@@ -316,14 +316,7 @@ def _made() -> dict[str, str]:
 
 def _write(path: Path, text: str, *, force: bool) -> None:
     check_output(path, force=force)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    write_text(path, text)
 
 
 class _Stages:

@@ -36,6 +36,7 @@ from microtome.private.plan import (
     plan_slices,
 )
 from microtome.private.profile import Profile, Tally
+from microtome.private.promising import promise
 from microtome.private.randomness import GRID, Randomness, SystemRandomness
 from microtome.private.settings import POOLS, PrivacySettings, RunSettings
 from microtome.private.slicing import SlicingMechanism, draw_directions
@@ -46,7 +47,6 @@ from microtome.release import (
     Contents,
     Manifest,
     Mechanism,
-    Promise,
     Release,
     ReleaseKind,
     check_output,
@@ -281,14 +281,7 @@ class Curator:
         return Manifest(
             kind=settings.kind,
             software=f"microtome {microtome.__version__}",
-            promise=Promise(
-                epsilon=settings.epsilon,
-                delta=settings.delta,
-                neighbours=settings.neighbours,
-                accountant=settings.accountant,
-                private=type(self.randomness) is SystemRandomness,
-                events=events,
-            ),
+            promise=promise(settings, self.randomness, events),
             mechanism=mechanism,
             contents=Contents(
                 num_rows=0,

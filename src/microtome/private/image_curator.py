@@ -31,6 +31,7 @@ from microtome.private.image_rows import Block, PrivateImages
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums, check_count
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import check_table_size
+from microtome.private.promising import promise
 from microtome.private.randomness import GRID, Randomness, SystemRandomness
 from microtome.private.settings import PrivacySettings, RunSettings
 from microtome.private.slicing import SlicingMechanism, draw_directions
@@ -42,7 +43,6 @@ from microtome.release import (
     ImageRowsMechanism,
     Manifest,
     Mechanism,
-    Promise,
     ReleaseKind,
     check_output,
     digest,
@@ -211,14 +211,7 @@ class ImageCurator:
         return Manifest(
             kind=settings.kind,
             software=f"microtome {microtome.__version__}",
-            promise=Promise(
-                epsilon=settings.epsilon,
-                delta=settings.delta,
-                neighbours=settings.neighbours,
-                accountant=settings.accountant,
-                private=type(self.randomness) is SystemRandomness,
-                events=events,
-            ),
+            promise=promise(settings, self.randomness, events),
             mechanism=mechanism,
             contents=Contents(
                 num_rows=0,

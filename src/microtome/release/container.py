@@ -55,6 +55,18 @@ def check_space(directory: Path, size: int) -> None:
         raise OutputError(f"{directory} has less than the {size / 2**20:,.1f} MiB free that are needed")
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text file under a temporary name and move it into place: complete or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 class ContainerWriter:
     """Writes a container under a temporary name and moves it into place when it is complete.
 

@@ -23,6 +23,7 @@ from microtome.release import ImageRelease
 from microtome.training.checkpoint import Checkpoint, optimiser_tensors, restore_optimiser
 from microtome.training.image_losses import ImageLossKind, image_loss
 from microtome.training.image_moments import ClassMoments, class_moments
+from microtome.training.threads import torch_threads
 from microtome.training.trainer import one_cycle
 
 
@@ -142,12 +143,8 @@ class ImageTrainer:
         """Train; Ctrl-C ends it early."""
         if resume and self._path is not None and self._path.exists():
             self._restore(Checkpoint.load(self._path))
-        before = torch.get_num_threads()
-        torch.set_num_threads(self.settings.threads)
-        try:
+        with torch_threads(self.settings.threads):
             finished = self._run()
-        finally:
-            torch.set_num_threads(before)
         return ImageFit(
             generator=self.generator.eval(),
             shares=self.release.class_shares,

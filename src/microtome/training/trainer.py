@@ -12,8 +12,7 @@ Stopping, choosing, restarting and starting over are free: only released numbers
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +31,7 @@ from microtome.training.checkpoint import Checkpoint, optimiser_tensors, restore
 from microtome.training.losses import HeldOutJudge, TrainingLoss
 from microtome.training.settings import FitSettings
 from microtome.training.statistics import row_layout
+from microtome.training.threads import torch_threads
 
 _SCORE_ROWS = 4096
 _MARGIN_ROWS = 16_384
@@ -117,7 +117,7 @@ class Trainer:
 
     def fit(self, *, resume: bool = False) -> Fit:
         """Train; Ctrl-C ends it early with the best state so far."""
-        with _threads(self.settings.threads):
+        with torch_threads(self.settings.threads):
             loss, judge = self._measures()
             if resume and self._path is not None and self._path.exists():
                 self._restore(Checkpoint.load(self._path))
@@ -295,13 +295,3 @@ def _check_width(generator: Generator, dim: int) -> None:
 
 def _state(module: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
-
-
-@contextmanager
-def _threads(number: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
