@@ -123,6 +123,7 @@ class AsPrinted:
             schema,
             epsilon=epsilon,
             delta=delta,
+            kind=ReleaseKind.RECORDS,
             directions=DirectionKind.GAUSSIAN,
             accountant=Accountant.THEOREM1,
             subsample=SUBSAMPLE,
