@@ -123,7 +123,9 @@ def measure_release(path: Path, output: Path, threads: int) -> dict[str, Any]:
     from microtome.private import RunSettings, release
 
     start = time.perf_counter()
-    released = release(path, schema(), epsilon=EPSILON, delta=DELTA, output=output, run=RunSettings(threads=threads))
+    released = release(
+        path, schema(), epsilon=EPSILON, delta=DELTA, kind="records", output=output, run=RunSettings(threads=threads)
+    )
     seconds = time.perf_counter() - start
     size = output.stat().st_size
     output.unlink()

@@ -51,7 +51,7 @@ class LatentClasses(nn.Module):
 def main(people: int, steps: int) -> mt.Synthesizer:
     torch.manual_seed(0)
     table = population(people)
-    release = mt.release(table, population_schema(), epsilon=8, delta=1e-6)  # the only private step
+    release = mt.release(table, population_schema(), epsilon=8, delta=1e-6, kind="records")  # the only private step
     generator = LatentClasses(row_layout(release))
     assert isinstance(generator, ColumnwiseGenerator)
 

@@ -161,9 +161,8 @@ def test_promise_in_words_names_the_relation(neighbours: Neighbours, tmp_path: P
     from microtome.private import release
 
     capacity = 450 if neighbours.protects_count else None
-    opened = release(
-        people(), people_schema(), epsilon=3, delta=1e-5, neighbours=neighbours, capacity=capacity, subsample=0.5
-    )
+    settings = {"neighbours": neighbours, "capacity": capacity, "subsample": 0.5, "kind": "records"}
+    opened = release(people(), people_schema(), epsilon=3, delta=1e-5, **settings)
     words = " ".join(promise_in_words(opened))
     for part in ("ε = 3", "δ = 1e-05", str(neighbours), neighbours.describes, "exact accountant", "10%", "0.5"):
         assert part in words
