@@ -71,12 +71,12 @@ METHODS: dict[str, Entry] = {
     "aggregates": Entry(
         title="**Microtome, aggregates**",
         place="baselines.slicing:Aggregates",
-        remark="Defaults of `release --kind aggregates` and `fit`.",
+        remark="Defaults of `release` and `fit`.",
     ),
     "records": Entry(
         title="**Microtome, records**",
         place="baselines.slicing:Records",
-        remark="Defaults of `release` and `fit`. Needs no trusted collector: every record is noised by itself.",
+        remark="Defaults of `release --kind records` and `fit`. Needs no trusted collector: every record is noised by itself.",
     ),
     "mst": Entry(
         title="MST",
