@@ -76,7 +76,7 @@ METHODS: dict[str, Entry] = {
     "records": Entry(
         title="**Microtome, records**",
         place="baselines.slicing:Records",
-        remark="`release --kind records`, default `fit`: every record is noised by itself, without a trusted collector.",
+        remark="`release --kind records`, default `fit`: every record noised by itself, no trusted collector.",
     ),
     "mst": Entry(
         title="MST",
