@@ -39,14 +39,20 @@ class ImageRelease(Artefact):
             raise ReleaseError("its counts are not those of its classes")
 
     @property
+    def mechanism(self) -> ImageMomentsMechanism | ImageRowsMechanism:
+        """How the numbers were made."""
+        assert isinstance(self.manifest.mechanism, ImageMomentsMechanism | ImageRowsMechanism)
+        return self.manifest.mechanism
+
+    @property
     def count_noise(self) -> float:
         """Standard deviation of the noise of a count."""
-        raise NotImplementedError
+        return self.mechanism.count_noise
 
     @property
     def radius(self) -> float:
         """The norm of encoded images that is the unit of everything else in the file."""
-        raise NotImplementedError
+        return self.mechanism.radius
 
     @property
     def contrast(self) -> Contrast:
@@ -83,16 +89,6 @@ class ImageMomentsRelease(ImageRelease):
         assert isinstance(self.manifest.mechanism, ImageMomentsMechanism)
         return self.manifest.mechanism
 
-    @property
-    def count_noise(self) -> float:
-        """Standard deviation of the noise of a count."""
-        return self.mechanism.count_noise
-
-    @property
-    def radius(self) -> float:
-        """The norm that is the unit of means and centres."""
-        return self.mechanism.radius
-
     def _check(self, *, verify: bool) -> None:
         del verify
         classes, dim = self.schema.num_classes, self.schema.dim
@@ -117,16 +113,6 @@ class ImageRowsRelease(ImageRelease):
         """How the rows were made."""
         assert isinstance(self.manifest.mechanism, ImageRowsMechanism)
         return self.manifest.mechanism
-
-    @property
-    def count_noise(self) -> float:
-        """Standard deviation of the noise of a count."""
-        return self.mechanism.count_noise
-
-    @property
-    def radius(self) -> float:
-        """The norm of images that became 1."""
-        return self.mechanism.radius
 
     @property
     def noise_scale(self) -> float:
