@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 import microtome
 from microtome.accounting import (
     Event,
-    Ledger,
 )
 from microtome.errors import TableError
 from microtome.private.aggregating import AggregateTally, expected_bytes, plan_aggregates, table_events
@@ -36,9 +35,9 @@ from microtome.private.plan import (
     plan_slices,
 )
 from microtome.private.profile import Profile, Tally
-from microtome.private.promising import promise
-from microtome.private.randomness import GRID, Randomness, SystemRandomness
-from microtome.private.settings import POOLS, PrivacySettings, RunSettings
+from microtome.private.publisher import Publisher
+from microtome.private.randomness import GRID
+from microtome.private.settings import POOLS
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
 from microtome.release import (
@@ -58,26 +57,16 @@ from microtome.schema import Codebook, Schema
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curator:
+class Curator(Publisher):
     """Makes one release of one table.
 
     Attributes:
         table: The private table.
         schema: What is public about it.
-        settings: The promise.
-        run: How the work is done.
-        ledger: The book that is debited.
-        dataset: The table's name in the book.
-        randomness: The source of all noise; anything but ``SystemRandomness`` marks the release as not private.
     """
 
     table: PrivateTable
     schema: Schema
-    settings: PrivacySettings
-    run: RunSettings
-    ledger: Ledger
-    dataset: str
-    randomness: Randomness
 
     def release(self, output: Path) -> Release:
         """Read the table, publish it under noise, write the file."""
@@ -95,11 +84,9 @@ class Curator:
         else:
             plan = plan_slices(self.settings, profile.codebook.dim, tally.num_rows, profile_plan.events)
             entries.append(self._publish_slices(output, profile, profile_plan, plan, tally.num_rows))
-        if isinstance(self.randomness, SystemRandomness):
-            self.randomness.forget()
+        self._forget_noise()
         published = Release.load(output, verify=False)
-        for entry in entries:
-            self.ledger.complete(entry, artefact=published.fingerprint)
+        self._complete(entries, published.fingerprint)
         return published
 
     def _count(self) -> Tally:
@@ -125,15 +112,6 @@ class Curator:
         self.ledger.check(self.dataset, events, neighbours=self.settings.neighbours)
         smallest = self.settings.direction_law(len(self.schema.columns))
         check_space(output.parent, 2 * plan.num_rows * smallest.count)
-
-    def _debit(self, purpose: str, events: tuple[Event, ...]) -> str:
-        return self.ledger.debit(
-            self.dataset,
-            events,
-            purpose=purpose,
-            neighbours=self.settings.neighbours,
-            accountant=self.settings.accountant,
-        )
 
     def _publish_slices(
         self, output: Path, profile: Profile, profile_plan: ProfilePlan, plan: SlicePlan, num_records: int
@@ -281,7 +259,7 @@ class Curator:
         return Manifest(
             kind=settings.kind,
             software=f"microtome {microtome.__version__}",
-            promise=promise(settings, self.randomness, events),
+            promise=self._promise(events),
             mechanism=mechanism,
             contents=Contents(
                 num_rows=0,

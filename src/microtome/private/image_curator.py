@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import microtome
-from microtome.accounting import Event, Ledger
+from microtome.accounting import Event
 from microtome.private.image_plan import (
     ImageProfilePlan,
     ImageSlicePlan,
@@ -31,9 +31,8 @@ from microtome.private.image_rows import Block, PrivateImages
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums, check_count
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import check_table_size
-from microtome.private.promising import promise
-from microtome.private.randomness import GRID, Randomness, SystemRandomness
-from microtome.private.settings import PrivacySettings, RunSettings
+from microtome.private.publisher import Publisher
+from microtome.private.randomness import GRID
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.release import (
     ContainerWriter,
@@ -54,24 +53,14 @@ Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageCurator:
+class ImageCurator(Publisher):
     """Makes one release of one image set.
 
     Attributes:
         images: The private images, checked against their schema.
-        settings: The promise.
-        run: How the work is done.
-        ledger: The book that is debited.
-        dataset: The image set's name in the book.
-        randomness: The source of all noise; anything but ``SystemRandomness`` marks the release as not private.
     """
 
     images: PrivateImages
-    settings: PrivacySettings
-    run: RunSettings
-    ledger: Ledger
-    dataset: str
-    randomness: Randomness
 
     def release(self, output: Path) -> ImageRelease:
         """Read the images, publish them under noise, write the file."""
@@ -96,21 +85,10 @@ class ImageCurator:
             self._publish_moments(output, arrays, profile, plan, scale)
         else:
             self._publish_rows(output, arrays, profile, plan, scale)
-        if isinstance(self.randomness, SystemRandomness):
-            self.randomness.forget()
+        self._forget_noise()
         published = ImageRelease.load(output, verify=False)
-        for entry in entries:
-            self.ledger.complete(entry, artefact=published.fingerprint)
+        self._complete(entries, published.fingerprint)
         return published
-
-    def _debit(self, purpose: str, events: tuple[Event, ...]) -> str:
-        return self.ledger.debit(
-            self.dataset,
-            events,
-            purpose=purpose,
-            neighbours=self.settings.neighbours,
-            accountant=self.settings.accountant,
-        )
 
     def _pass(self, stage: str, add: Callable[[Block], None]) -> None:
         """Show every image to a tally, once."""
@@ -211,7 +189,7 @@ class ImageCurator:
         return Manifest(
             kind=settings.kind,
             software=f"microtome {microtome.__version__}",
-            promise=promise(settings, self.randomness, events),
+            promise=self._promise(events),
             mechanism=mechanism,
             contents=Contents(
                 num_rows=0,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, TypeVar
 
 from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours
 from microtome.errors import OutputError
@@ -16,8 +17,10 @@ from microtome.private.image_rows import PrivateImages, open_images
 from microtome.private.randomness import SystemRandomness
 from microtome.private.settings import AUTO_PIVOT, PROFILE_SHARES, PrivacySettings, RunSettings, option
 from microtome.private.table import open_table
-from microtome.release import ImageRelease, Release, ReleaseKind, keep_temporary
+from microtome.release import Artefact, ImageRelease, Release, ReleaseKind, keep_temporary
 from microtome.schema import ImageSchema, Schema
+
+Published = TypeVar("Published", bound=Artefact)
 
 
 def release(
@@ -96,15 +99,7 @@ def release(
         dataset=dataset or (Path(source).name if isinstance(source, str | Path) else "table"),
         randomness=SystemRandomness(),
     )
-    if output is not None:
-        _refuse_own_input(Path(output), source, ledger)
-        return curator.release(Path(output))
-    directory = Path(mkdtemp(prefix="microtome-"))
-    try:
-        return keep_temporary(curator.release(directory / "table.release"), directory)
-    except BaseException:
-        shutil.rmtree(directory)
-        raise
+    return _written(curator.release, output, source, ledger)
 
 
 def release_images(
@@ -180,12 +175,17 @@ def release_images(
         dataset=dataset or (Path(source).name if isinstance(source, str | Path) else "images"),
         randomness=SystemRandomness(),
     )
+    return _written(curator.release, output, source, ledger, labels)
+
+
+def _written(write: Callable[[Path], Published], output: str | Path | None, *inputs: Any) -> Published:
+    """The release at its place, or in a temporary file that lives as long as the result."""
     if output is not None:
-        _refuse_own_input(Path(output), source, ledger, labels)
-        return curator.release(Path(output))
+        _refuse_own_input(Path(output), *inputs)
+        return write(Path(output))
     directory = Path(mkdtemp(prefix="microtome-"))
     try:
-        return keep_temporary(curator.release(directory / "images.release"), directory)
+        return keep_temporary(write(directory / "private.release"), directory)
     except BaseException:
         shutil.rmtree(directory)
         raise
