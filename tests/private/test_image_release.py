@@ -1,6 +1,7 @@
 """Images through their door: sensitivity by brute force, noise as promised, the ledger before it, refusals."""
 
 import math
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,27 @@ def test_the_noise_in_the_file_is_as_stated(factor: float, tmp_path: Path) -> No
     assert (1e-3 < statistic < 1 - 1e-3) == (factor == 1.0)
 
 
+@pytest.mark.parametrize("subsample", [None, 0.3])
+@pytest.mark.parametrize("factor", [1.0, 0.7, 1.4])
+def test_the_noise_of_rows_is_as_the_manifest_says(factor: float, subsample: float | None, tmp_path: Path) -> None:
+    """The same sample, padding and directions with and without noise: what is between them is the noise, row by row."""
+    images, options = picture_set(300), {"kind": ReleaseKind.RECORDS, "subsample": subsample}
+    exact = curate(images, tmp_path / "exact", SilentRandomness(3), **options)
+    noisy = curate(images, tmp_path / "noisy", FixedRandomness(3), **options)
+    assert isinstance(exact, ImageRowsRelease)
+    assert isinstance(noisy, ImageRowsRelease)
+    np.testing.assert_array_equal(exact.directions, noisy.directions)
+    assert noisy.mechanism.class_rows == exact.mechanism.class_rows
+    for number in range(3):
+        drawn = (noisy.rows(number) - exact.rows(number)) / (factor * noisy.noise_scale)
+        statistic = chi2(drawn.size).cdf(float((drawn**2).sum()))
+        assert (1e-5 < statistic < 1 - 1e-5) == (factor == 1.0)
+        nulls = np.abs(exact.rows(number)).max(axis=1) == 0.0
+        assert 0 < nulls.sum() < len(nulls)
+        of_nulls = chi2(drawn[nulls].size).cdf(float((drawn[nulls] ** 2).sum()))
+        assert 1e-5 < of_nulls < 1 - 1e-5 or factor != 1.0
+
+
 @pytest.mark.parametrize("factor", [1.0, 0.7, 1.4])
 def test_the_noise_of_moments_is_as_stated_on_and_off_the_diagonal(factor: float) -> None:
     settings = settings_of()
@@ -282,6 +304,20 @@ def test_a_spent_budget_refuses_before_anything_is_drawn(tmp_path: Path) -> None
         curate(picture_set(), tmp_path / "x", randomness, ledger)
     assert randomness.asked == []
     assert ledger.entries("pictures") == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_full_disk_is_refused_before_anything_is_spent(
+    kind: ReleaseKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = shutil.disk_usage(tmp_path)
+    ledger, randomness = Ledger(tmp_path / "book.json"), FixedRandomness()
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: free._replace(free=500))
+    with pytest.raises(OutputError, match="MiB free"):
+        curate(picture_set(), tmp_path / "x", randomness, ledger, kind=kind)
+    assert randomness.asked == []
+    assert ledger.entries("pictures") == []
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize("kind", KINDS)

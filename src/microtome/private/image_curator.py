@@ -23,6 +23,7 @@ from microtome.private.image_plan import (
     ImageSlicePlan,
     MomentPlan,
     class_rows,
+    expected_image_bytes,
     plan_image_profile,
     plan_image_slices,
     plan_moments,
@@ -44,6 +45,7 @@ from microtome.release import (
     Mechanism,
     ReleaseKind,
     check_output,
+    check_space,
     digest,
 )
 from microtome.release.image_centres import Contrast, class_centres, contrast, residual_radii
@@ -72,6 +74,7 @@ class ImageCurator(Publisher):
         plan = (plan_moments if settings.kind is ReleaseKind.AGGREGATES else plan_image_slices)(
             settings, schema, profile.events
         )
+        check_space(output.parent, expected_image_bytes(settings, schema, len(self.images), profile.noise))
         self.ledger.check(self.dataset, [*profile.events, *plan.events], neighbours=settings.neighbours)
         counts = ImageCounts(schema.num_classes, ImageCode(schema).largest)
         self._pass("profile", counts.add)

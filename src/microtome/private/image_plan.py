@@ -33,6 +33,7 @@ from microtome.accounting import (
 )
 from microtome.private.plan import ROUNDING
 from microtome.private.settings import PrivacySettings
+from microtome.release import ReleaseKind
 from microtome.schema import ImageSchema
 
 IMAGE_PROFILE_SHARE = 0.05
@@ -144,6 +145,15 @@ def class_rows(counts: Sequence[float], noise: float, settings: PrivacySettings)
     if settings.subsample is not None:
         upper = [min(int(binom.isf(chance, bound, settings.subsample)) + 1, bound) for bound in upper]
     return tuple(min(bound, settings.capacity or bound) for bound in upper)
+
+
+def expected_image_bytes(settings: PrivacySettings, schema: ImageSchema, num_images: int, count_noise: float) -> int:
+    """The size of a release before anything is published: that of its rows if classes are alike, or of its moments."""
+    if settings.kind is ReleaseKind.AGGREGATES:
+        return 8 * schema.num_classes * (schema.dim**2 + 2 * schema.dim + 1)
+    alike = [num_images / schema.num_classes] * schema.num_classes
+    law = settings.direction_law(schema.dim)
+    return 2 * law.count * sum(class_rows(alike, count_noise, settings)) + 8 * law.dim * law.count
 
 
 def _unit_noise(settings: PrivacySettings, others: Sequence[Event]) -> float:
