@@ -1,6 +1,9 @@
 """Methods of the other environment, where it was built (make bench-env): they learn, and spend what they say."""
 
 import json
+import os
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,7 +11,7 @@ import pytest
 
 import compare
 from census import Task
-from methods import Environment
+from methods import ROOT, Environment
 from microtome.schema import Column, Kind, Schema
 
 pytestmark = [
@@ -78,3 +81,9 @@ def test_dp_sgd_spends_no_more_than_the_budget(task, monkeypatch, tmp_path):
     step = PoissonSampledDpEvent(notes["expected_batch"] / 4000, GaussianDpEvent(notes["noise_multiplier"]))
     spent = PLDAccountant().compose(SelfComposedDpEvent(step, notes["steps"])).get_epsilon(DELTA)
     assert 0.9 * EPSILON < spent < 1.01 * EPSILON
+
+
+def test_the_quick_private_pgm_gives_the_values_of_the_package():
+    check = Path(__file__).with_name("quick_pgm_check.py")
+    paths = os.pathsep.join(str(ROOT / part) for part in ("benchmarks", "src"))
+    subprocess.run([Environment.BASELINES.python(), check], check=True, env={**os.environ, "PYTHONPATH": paths})
