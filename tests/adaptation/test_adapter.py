@@ -26,6 +26,7 @@ from microtome.divergences import random_frames, summarise
 from microtome.errors import BudgetError, ModelError, OutputError, ParameterError, TableError
 from microtome.private.batches import BatchPrivacy, pay_for_batches, plan_batches
 from microtome.private.randomness import SystemRandomness
+from microtome.progress import Progress, silent
 from support import FixedRandomness
 
 
@@ -254,10 +255,18 @@ class StopAt:
             raise self._error
 
 
-def fit(adapter: DomainAdapter, checkpoint: Path, ledger: Ledger, randomness: Any, **options: Any) -> DomainAdapter:
+def fit(
+    adapter: DomainAdapter,
+    checkpoint: Path,
+    ledger: Ledger,
+    randomness: Any,
+    *,
+    resume: bool = False,
+    progress: Progress = silent,
+) -> DomainAdapter:
     images, labels, target, _ = domains()
-    common: dict[str, Any] = {"dataset": "t", "resume": False, "progress": lambda *_, **__: None, **options}
-    return adapter._fit(images, labels, target, ledger=ledger, checkpoint=checkpoint, randomness=randomness, **common)
+    run = adapter._run(images, checkpoint, resume, progress)
+    return adapter._fit_private(images, labels, target, run, ledger, "t", randomness)
 
 
 def test_interrupted_and_resumed_is_as_never_interrupted(tmp_path: Path) -> None:

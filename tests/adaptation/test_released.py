@@ -13,8 +13,9 @@ from digits import QUICK, domains
 
 from microtome.adaptation import AdaptationSettings, DomainAdapter
 from microtome.adaptation.checkpoint import AdaptationCheckpoint
+from microtome.adaptation.moments import TargetMoments
 from microtome.adaptation.pictures import pictures
-from microtome.adaptation.released import _discrepancy, _encoder, learn_transform, redrawn
+from microtome.adaptation.redrawing import learn_transform, redrawn
 from microtome.adaptation.trainer import Source
 from microtome.adaptation.transform import ImageTransform
 from microtome.errors import ModelError, ParameterError, ReleaseError
@@ -81,7 +82,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
 
 @pytest.mark.parametrize(("kind", "tolerance"), [("aggregates", 0.06), ("records", 0.12)])
 def test_the_look_is_found_again(published: Published, kind: str, tolerance: float) -> None:
-    found = learn_transform(published(kind), source(), 0, silent).settings()
+    found = learn_transform(TargetMoments.of_release(published(kind)), source(), 0, silent).settings()
     for name, value in LOOK.items():
         assert found[name] == pytest.approx(value, abs=tolerance), found
     assert found["rotation"] == pytest.approx(0.0, abs=2 * tolerance)
@@ -89,16 +90,15 @@ def test_the_look_is_found_again(published: Published, kind: str, tolerance: flo
 
 @pytest.mark.parametrize("kind", ["aggregates", "records"])
 def test_the_discrepancy_is_least_for_the_true_look(published: Published, kind: str) -> None:
-    release, plain = published(kind), source()
-    encode, measure = _encoder(release), _discrepancy(release, torch.Generator().manual_seed(0))
+    moments, plain = TargetMoments.of_release(published(kind)), source()
     with torch.no_grad():
-        right, wrong = (float(measure(encode(look(plain.images)))) for look in (true_look(), ImageTransform()))
+        right, wrong = (float(moments.discrepancy(look(plain.images))) for look in (true_look(), ImageTransform()))
     assert right < 0.7 * wrong
 
 
 def test_encoder_is_the_releases_own(published: Published) -> None:
     release, images = published("aggregates"), target()[0][:20]
-    ours = _encoder(release)(torch.from_numpy(images.transpose(0, 3, 1, 2)))
+    ours = TargetMoments.of_release(release).encode(torch.from_numpy(images.transpose(0, 3, 1, 2)))
     np.testing.assert_allclose(ours.numpy(), release.code.encode(images) / release.radius, atol=1e-5)
 
 
@@ -188,5 +188,5 @@ def test_what_is_refused(published: Published, tmp_path: Path) -> None:
         epsilon=20.0,
         delta=1e-5,
     )
-    with pytest.raises(ModelError, match="without labels"):
+    with pytest.raises(ModelError, match="targets without labels"):
         DomainAdapter(settings=SETTINGS).fit(images, labels, labelled)

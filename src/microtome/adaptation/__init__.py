@@ -1,6 +1,6 @@
-"""Domain adaptation: a classifier from labelled public images and unlabelled private ones of another look.
+"""Domain adaptation: a classifier from labelled images and unlabelled ones of another look, either of them private.
 
-The private images are looked at once, by a release, or in every step of training:
+Private images are looked at once, by a release, or in every step of training:
 
     pictures.py    images of any layout to one kind of array, checked
     network.py     the extractor that both domains share, and the classifier's head
@@ -9,13 +9,15 @@ The private images are looked at once, by a release, or in every step of trainin
     target.py      the private images, behind the private half's door
     per_step.py    adaptation to private images, batch by batch
     transform.py   a change of look with a handful of parameters
-    released.py    adaptation to a release: looked at once, then free
+    moments.py     what is known of the target's look, from a release or from public images
+    redrawing.py   adaptation by redrawing the source in that look
+    synthetic_source.py   a private labelled source: synthetic images from a release of it
     promise.py     what is private, under which neighbours, and what the whole training costs
     adapter.py     the face: ``DomainAdapter``
 """
 
 from microtome.adaptation.adapter import DomainAdapter
-from microtome.adaptation.promise import AdaptationPromise
+from microtome.adaptation.promise import AdaptationPromise, Side
 from microtome.adaptation.settings import AdaptationSettings, Alignment
 
-__all__ = ["AdaptationPromise", "AdaptationSettings", "Alignment", "DomainAdapter"]
+__all__ = ["AdaptationPromise", "AdaptationSettings", "Alignment", "DomainAdapter", "Side"]

@@ -1,13 +1,16 @@
-"""The face of domain adaptation: labelled public images in, private images of another look in, a classifier out.
+"""The face of domain adaptation: labelled images in, images of another look in, either private, a classifier out.
 
 adapter = DomainAdapter(epsilon=1, delta=1e-5).fit(source_images, source_labels, target_images)
 adapter = DomainAdapter().fit(source_images, source_labels, "target.release")
+adapter = DomainAdapter().fit("source.release", None, target_images, public_target=True)
 adapter.predict(images);  print(adapter.promise_)
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,11 +21,13 @@ from numpy.typing import NDArray
 from microtome.accounting import Accountant, Ledger, Neighbours
 from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.model_file import AdapterModel
+from microtome.adaptation.moments import TargetMoments
 from microtome.adaptation.per_step import PrivateTraining
 from microtome.adaptation.pictures import class_numbers, pictures, require_one_shape
-from microtome.adaptation.promise import AdaptationPromise
-from microtome.adaptation.released import ReleasedTraining
+from microtome.adaptation.promise import AdaptationPromise, Side
+from microtome.adaptation.redrawing import RedrawnTraining
 from microtome.adaptation.settings import AdaptationSettings
+from microtome.adaptation.synthetic_source import synthetic_source
 from microtome.adaptation.trainer import Source
 from microtome.errors import ModelError, OutputError, ParameterError, TableError
 from microtome.images import ImageSet
@@ -36,7 +41,7 @@ _PREDICTED_AT_ONCE = 1024
 
 
 class DomainAdapter:
-    """Learns to classify private images without labels from public ones with labels.
+    """Learns to classify images without labels from images with labels; either set may be private, or both.
 
     Args:
         epsilon: Total ε of the whole training, where the target is private images; a release has its own.
@@ -95,6 +100,7 @@ class DomainAdapter:
         source_labels: Any,
         target: Any,
         *,
+        public_target: bool = False,
         ledger: Ledger | str | Path | None = None,
         dataset: str = "target",
         checkpoint: str | Path | None = None,
@@ -103,71 +109,69 @@ class DomainAdapter:
     ) -> Self:
         """Train.
 
-        Private images are looked at in every step from epoch ``align_from`` on; the ledger is debited for the whole
-        training before the first look. A release was paid for when it was made, and training on it is free.
+        Private target images are looked at in every step from epoch ``align_from`` on; the ledger is debited for the
+        whole training before the first look. A release was paid for when it was made, and training on it is free.
 
         Args:
-            source_images: Public images: an ``ImageSet`` or an array (images first, channels last).
-            source_labels: One for each; ``None`` takes those of an ``ImageSet``.
-            target: The private images, without labels; or a release of such images, or its path.
+            source_images: Public images: an ``ImageSet`` or an array (images first, channels last). Or a release of
+                private images with their labels, or its path: then synthetic ones are drawn from a model of it.
+            source_labels: One for each; ``None`` takes those of an ``ImageSet`` or of a release.
+            target: The private images, without labels; or a release of such images, or its path; or, for a source
+                that is a release, public images.
+            public_target: Say that target images are public. They are private unless this is said.
             ledger: The book to debit, or its path; without it nothing remembers what was spent.
             dataset: The private images' name in the book.
             checkpoint: Where to keep the state of the run, so that it can be resumed.
             resume: Go on from the checkpoint if there is one. The ledger of the first run must be given again.
             progress: Told the steps done.
         """
-        path = None if checkpoint is None else Path(checkpoint)
-        if path is not None and path.exists() and not resume:
-            raise OutputError(f"{path} exists: go on from it with resume=True, or remove it")
-        if isinstance(target, ImageRelease | str | Path):
-            if ledger is not None:
-                raise ParameterError("a release was paid for when it was made; no ledger is debited for training on it")
-            opened = target if isinstance(target, ImageRelease) else ImageRelease.load(target)
-            return self._fit_release(source_images, source_labels, opened, path, resume, progress)
-        if path is not None and ledger is None:
-            raise ParameterError("a checkpoint of private training needs a ledger, which knows what was paid for")
-        return self._fit(
-            source_images,
-            source_labels,
-            target,
-            ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
-            dataset=dataset,
-            checkpoint=path,
-            resume=resume,
-            progress=progress,
-            randomness=SystemRandomness(),
-        )
+        run = self._run(source_images, checkpoint, resume, progress)
+        released = _release(target)
+        if released is None and not public_target:
+            if checkpoint is not None and ledger is None:
+                raise ParameterError("a checkpoint of private training needs a ledger, which knows what was paid for")
+            book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+            return self._fit_private(source_images, source_labels, target, run, book, dataset, SystemRandomness())
+        if ledger is not None:
+            raise ParameterError("a release was paid for when it was made; no ledger is debited for training on it")
+        if self.privacy is not None:
+            raise ParameterError("the release has its own promise; leave epsilon and delta out")
+        if released is not None:
+            if public_target:
+                raise ParameterError("the target is a release, so its images are private; leave public_target out")
+            return self._fit_release(source_images, source_labels, released, run)
+        return self._fit_public(source_images, source_labels, target, run)
 
-    def _fit(
+    def _fit_private(
         self,
         source_images: Any,
         source_labels: Any,
         target: Any,
-        *,
+        run: _Run,
         ledger: Ledger,
         dataset: str,
-        checkpoint: Path | None,
-        resume: bool,
-        progress: Progress,
         randomness: Randomness,
     ) -> Self:
+        """To private images, looked at in every step."""
         if self.privacy is None:
-            raise ParameterError("private images need a promise: give epsilon and delta (a release has its own)")
-        source, classes = self._source(source_images, source_labels, self.image_size)
+            raise ParameterError(
+                "private target images need a promise: give epsilon and delta (a release has its own), or say "
+                "public_target=True if they are public"
+            )
         private = pictures(target, origin="target images", value_range=self.target_range, image_size=self.image_size)
+        source, classes = self._source(source_images, source_labels, self.image_size, run)
         require_one_shape(source.images.numpy(), private.shape[1:])
-        saved = _saved(checkpoint) if resume else None
         training = PrivateTraining(
             settings=self.settings,
             privacy=self.privacy,
             ledger=ledger,
             dataset=dataset,
             randomness=randomness,
-            checkpoint=checkpoint,
-            saved=saved,
-            progress=progress,
+            checkpoint=run.checkpoint,
+            saved=run.saved,
+            progress=run.progress,
         )
-        trainer, promise, self.finished_, entry = training.fit(source, classes, private, self._seed(saved))
+        trainer, promise, self.finished_, entry = training.fit(source, classes, private, run.seed)
         self._model = AdapterModel(
             network=trainer.network.eval(),
             shape=(private.shape[1], private.shape[2], private.shape[3]),
@@ -175,38 +179,61 @@ class DomainAdapter:
             image_size=self.image_size,
             value_range=self.target_range,
             settings=self.settings,
-            promise=promise,
+            promise=replace(promise, beside=run.promise_of_source()),
             look=None,
         )
         if self.finished_:
             ledger.complete(entry, artefact=self._model.fingerprint())
         return self
 
-    def _fit_release(
-        self,
-        source_images: Any,
-        source_labels: Any,
-        release: ImageRelease,
-        checkpoint: Path | None,
-        resume: bool,
-        progress: Progress,
-    ) -> Self:
-        if self.privacy is not None:
-            raise ParameterError("the release has its own promise; leave epsilon and delta out")
+    def _fit_release(self, source_images: Any, source_labels: Any, release: ImageRelease, run: _Run) -> Self:
+        """To a release of private images."""
         schema = release.schema
         size, values = (schema.height, schema.width), (schema.low, schema.high)
         if self.image_size not in (None, size) or self.target_range not in (None, values):
             raise ParameterError(f"the release is of images of {size} in the range {values}; leave size and range out")
-        source, classes = self._source(source_images, source_labels, size)
+        moments = TargetMoments.of_release(release)
+        source, classes = self._source(source_images, source_labels, size, run)
         require_one_shape(source.images.numpy(), (schema.channels, *size))
-        saved = _saved(checkpoint) if resume else None
-        training = ReleasedTraining(
-            release=release, settings=self.settings, checkpoint=checkpoint, saved=saved, progress=progress
+        promise = AdaptationPromise.of_release(release, Side.TARGET, run.promise_of_source())
+        return self._fit_redrawn(source, classes, moments, release.fingerprint, run, promise, size, values)
+
+    def _fit_public(self, source_images: Any, source_labels: Any, target: Any, run: _Run) -> Self:
+        """From a release of private labelled images to public ones."""
+        promise = run.promise_of_source()
+        if promise is None:
+            raise ParameterError("source and target are both public: there is nothing to protect, and no need of this")
+        public = pictures(target, origin="target images", value_range=self.target_range, image_size=self.image_size)
+        source, classes = self._source(source_images, source_labels, self.image_size, run)
+        require_one_shape(source.images.numpy(), public.shape[1:])
+        origin = hashlib.sha256(public.tobytes()).hexdigest()
+        moments = TargetMoments.of_images(public)
+        return self._fit_redrawn(source, classes, moments, origin, run, promise, self.image_size, self.target_range)
+
+    def _fit_redrawn(
+        self,
+        source: Source,
+        classes: list[Any],
+        moments: TargetMoments,
+        origin: str,
+        run: _Run,
+        promise: AdaptationPromise,
+        size: tuple[int, int] | None,
+        values: tuple[float, float] | None,
+    ) -> Self:
+        training = RedrawnTraining(
+            moments=moments,
+            origin=origin,
+            settings=self.settings,
+            checkpoint=run.checkpoint,
+            saved=run.saved,
+            progress=run.progress,
         )
-        trainer, look, promise, self.finished_ = training.fit(source, classes, self._seed(saved))
+        trainer, look, self.finished_ = training.fit(source, classes, run.seed)
+        _, channels, height, width = source.images.shape
         self._model = AdapterModel(
             network=trainer.network.eval(),
-            shape=(schema.channels, *size),
+            shape=(channels, height, width),
             classes=classes,
             image_size=size,
             value_range=values,
@@ -268,12 +295,18 @@ class DomainAdapter:
         adapter._model, adapter.finished_ = model, True
         return adapter
 
-    def _source(self, images: Any, labels: Any, size: tuple[int, int] | None) -> tuple[Source, list[Any]]:
+    def _source(self, images: Any, labels: Any, size: tuple[int, int] | None, run: _Run) -> tuple[Source, list[Any]]:
+        values = self.source_range
+        if run.source is not None:
+            if labels is not None or values is not None:
+                raise ParameterError("a release knows labels and range of its images; leave both out for the source")
+            images = synthetic_source(run.source, run.seed, run.progress)
+            values = (run.source.schema.low, run.source.schema.high)
         if labels is None:
             labels = images.labels if isinstance(images, ImageSet) else None
             if labels is None:
                 raise TableError("source images have no labels; give them as source_labels")
-        inputs = pictures(images, origin="source images", value_range=self.source_range, image_size=size)
+        inputs = pictures(images, origin="source images", value_range=values, image_size=size)
         numbers, classes = class_numbers(labels, len(inputs), self.classes)
         if len(inputs) < self.settings.batch_size:
             raise TableError(
@@ -281,6 +314,14 @@ class DomainAdapter:
                 "or take a smaller batch_size"
             )
         return Source(images=torch.from_numpy(inputs), labels=torch.from_numpy(numbers)), classes
+
+    def _run(self, source: Any, checkpoint: str | Path | None, resume: bool, progress: Progress) -> _Run:
+        path = None if checkpoint is None else Path(checkpoint)
+        there = path is not None and path.exists()
+        if there and not resume:
+            raise OutputError(f"{path} exists: go on from it with resume=True, or remove it")
+        saved = AdaptationCheckpoint.load(path) if path is not None and there else None
+        return _Run(seed=self._seed(saved), source=_release(source), checkpoint=path, saved=saved, progress=progress)
 
     def _seed(self, saved: AdaptationCheckpoint | None) -> int:
         if self.random_state is None and saved is not None:
@@ -290,5 +331,31 @@ class DomainAdapter:
         return self.random_state
 
 
-def _saved(checkpoint: Path | None) -> AdaptationCheckpoint | None:
-    return AdaptationCheckpoint.load(checkpoint) if checkpoint is not None and checkpoint.exists() else None
+@dataclass(frozen=True, kw_only=True)
+class _Run:
+    """What the ways of training have in common.
+
+    Attributes:
+        seed: Of everything that is not private.
+        source: The release that the source is drawn from, if it is private.
+        checkpoint: Where to keep the state of the run, if anywhere.
+        saved: The state to go on from, if any.
+        progress: Told the steps done.
+    """
+
+    seed: int
+    source: ImageRelease | None
+    checkpoint: Path | None
+    saved: AdaptationCheckpoint | None
+    progress: Progress
+
+    def promise_of_source(self) -> AdaptationPromise | None:
+        """What is promised about the source; nothing need be if it is public."""
+        return None if self.source is None else AdaptationPromise.of_release(self.source, Side.SOURCE)
+
+
+def _release(images: Any) -> ImageRelease | None:
+    """The release that is given, itself or by its path, in place of images."""
+    if isinstance(images, str | Path):
+        return ImageRelease.load(images)
+    return images if isinstance(images, ImageRelease) else None

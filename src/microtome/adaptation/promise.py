@@ -4,27 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from microtome.accounting import Accountant, Event, Neighbours, epsilon, event_from_dict
+from microtome.release import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+
+
+class Side(StrEnum):
+    """Which of the two image sets."""
+
+    SOURCE = "source"
+    TARGET = "target"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptationPromise:
-    """The guarantee of a whole training, complete enough to be checked.
+    """The guarantee of a whole training about one private image set, complete enough to be checked.
 
     Attributes:
+        side: Which set is private.
         epsilon: Total ε of every touch of the private images.
         delta: Total δ.
         neighbours: Which private image sets are hard to tell apart.
         accountant: How the noise was computed.
         private: False if the randomness was injected, as in tests: then nothing is promised.
         events: All that was done to the private images.
-        num_images: Private images, which is public.
+        num_images: Private images; a noisy count where their number is private too.
         touches: How often a batch of them was looked at; 1 for a release.
         noise_scale: σ, in units of the radius to which features (or pixels) are clipped.
+        beside: The promise about the other set, if that is private as well.
     """
 
+    side: Side = Side.TARGET
     epsilon: float
     delta: float
     neighbours: Neighbours
@@ -34,6 +46,29 @@ class AdaptationPromise:
     num_images: int
     touches: int
     noise_scale: float
+    beside: AdaptationPromise | None = None
+
+    @classmethod
+    def of_release(
+        cls, release: ImageRelease, side: Side, beside: AdaptationPromise | None = None
+    ) -> AdaptationPromise:
+        """A release's promise, which is that of everything made from it."""
+        assert isinstance(release, ImageRowsRelease | ImageMomentsRelease)
+        promise = release.manifest.promise
+        noise = release.noise_scale if isinstance(release, ImageRowsRelease) else release.mechanism.second_noise
+        return cls(
+            side=side,
+            epsilon=promise.epsilon,
+            delta=promise.delta,
+            neighbours=promise.neighbours,
+            accountant=promise.accountant,
+            private=promise.private,
+            events=promise.events,
+            num_images=round(release.manifest.contents.num_records),
+            touches=1,
+            noise_scale=noise,
+            beside=beside,
+        )
 
     def exact_epsilon(self) -> float:
         """ε of all events at δ, by the exact accountant."""
@@ -41,16 +76,29 @@ class AdaptationPromise:
 
     def __str__(self) -> str:
         """The promise in words."""
+        if self.beside is None:
+            return self._in_words(alone=True)
+        return (
+            f"{self.beside._in_words(alone=False)}\n\n{self._in_words(alone=False)}\n\n"
+            "Each of the two sets has its own promise. Who has an image in both has the sum of their ε and of their δ."
+        )
+
+    def _in_words(self, *, alone: bool) -> str:
         if not self.private:
-            return "NOT PRIVATE: the randomness was injected, so nothing is promised."
+            return f"NOT PRIVATE: the randomness for the {self.side} was injected, so nothing is promised about it."
+        labelled = self.side is Side.SOURCE
+        what = "source images and their labels" if labelled else "target images"
+        number = "" if self.neighbours.protects_count else "their number, "
+        others = "the target images" if labelled else "the source images and their labels"
+        public = [f"{number}size and range", *([others] if alone else []), "all settings"]
         how = (
             "They were looked at once, by the release"
             if self.touches == 1
             else f"They were looked at in {self.touches:,} batches, each a Poisson sample padded to a fixed size"
         )
+        count = f"about {self.num_images:,}" if self.neighbours.protects_count else f"{self.num_images:,}"
         return (
-            f"Private: the {self.num_images:,} target images. Public: their number, size and range, the source images "
-            f"and their labels, all settings.\n"
+            f"Private: the {count} {what}. Public: {', '.join(public)}.\n"
             f"{how}; the classifier and everything computed on the way are together "
             f"({self.epsilon:g}, {self.delta:g})-differentially private.\n"
             f"Neighbours ({self.neighbours}): {self.neighbours.describes}\n"
@@ -61,6 +109,7 @@ class AdaptationPromise:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
+            "side": str(self.side),
             "epsilon": self.epsilon,
             "delta": self.delta,
             "neighbours": str(self.neighbours),
@@ -70,16 +119,20 @@ class AdaptationPromise:
             "num_images": self.num_images,
             "touches": self.touches,
             "noise_scale": self.noise_scale,
+            "beside": None if self.beside is None else self.beside.to_dict(),
         }
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> AdaptationPromise:
         """The inverse of ``to_dict``."""
+        beside = document.get("beside")
         return cls(
             **{
                 **document,
+                "side": Side(document.get("side", Side.TARGET)),
                 "neighbours": Neighbours(document["neighbours"]),
                 "accountant": Accountant(document["accountant"]),
                 "events": tuple(event_from_dict(event) for event in document["events"]),
+                "beside": None if beside is None else cls.from_dict(beside),
             }
         )

@@ -1,0 +1,105 @@
+"""Adaptation by redrawing: source images take on the target's look, and the classifier learns from them.
+
+All that is asked of the target is its moments (``moments``), from a release, for which the private images were looked
+at once, or from public images. Source images are redrawn (``transform``) until they have the same moments; they have
+kept their labels. A Gaussian prior of no change of look holds back what noise leaves open. Nothing here touches
+private images: training may be repeated, tuned and restarted at no cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from microtome.adaptation.checkpoint import AdaptationCheckpoint
+from microtome.adaptation.moments import TargetMoments
+from microtome.adaptation.network import build_network
+from microtome.adaptation.settings import AdaptationSettings
+from microtome.adaptation.trainer import AdaptationTrainer, Source
+from microtome.adaptation.transform import ImageTransform
+from microtome.errors import ModelError
+from microtome.progress import Progress
+from microtome.training.threads import torch_threads
+
+_STEPS = 250
+_BATCH = 128
+_LEARNING_RATE = 0.02
+_PRIOR_SCALE = 0.3
+"""How much a parameter of the look is expected to differ from none: a third in size, a sixth of the width in place."""
+_AT_ONCE = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedrawnTraining:
+    """One training on a redrawn source.
+
+    Attributes:
+        moments: Of the target.
+        origin: What the moments are from: a release's fingerprint, or the digest of public images.
+        settings: How the classifier is trained; what it says about alignment and slices has no use here.
+        checkpoint: Where to keep the state of the run, if anywhere.
+        saved: The state to go on from, if any.
+        progress: Told the steps done.
+    """
+
+    moments: TargetMoments
+    origin: str
+    settings: AdaptationSettings
+    checkpoint: Path | None
+    saved: AdaptationCheckpoint | None
+    progress: Progress
+
+    def fit(self, source: Source, classes: list[Any], seed: int) -> tuple[AdaptationTrainer, ImageTransform, bool]:
+        """Learn the look, redraw the source, train; gives trainer, look, and whether it came to its end.
+
+        A resumed run learns the look anew, which takes seconds and gives the same.
+        """
+        with torch_threads(self.settings.threads):
+            look = learn_transform(self.moments, source, seed, self.progress)
+        _, channels, height, width = source.images.shape
+        network = build_network((channels, height, width), len(classes), self.settings.radius, seed)
+        trainer = AdaptationTrainer(network, redrawn(source, look), self.settings, seed=seed, progress=self.progress)
+        run = {
+            "settings": self.settings.to_dict(),
+            "seed": seed,
+            "source": len(source.images),
+            "classes": classes,
+            "target": self.origin,
+        }
+        if self.saved is not None and self.checkpoint is not None:
+            self.saved.restore(trainer, run, self.checkpoint)
+
+        def save(step: int) -> None:
+            if self.checkpoint is not None:
+                AdaptationCheckpoint.of(trainer, run, "", step).save(self.checkpoint)
+
+        return trainer, look, trainer.run(None, save)
+
+
+def learn_transform(moments: TargetMoments, source: Source, seed: int, progress: Progress) -> ImageTransform:
+    """The change of look that gives source images the target's moments."""
+    random = torch.Generator().manual_seed(seed)
+    transform = ImageTransform()
+    optimiser = torch.optim.Adam(transform.parameters(), lr=_LEARNING_RATE)
+    for step in range(_STEPS):
+        for group in optimiser.param_groups:
+            group["lr"] = _LEARNING_RATE * (1.0 - step / _STEPS)
+        chosen = torch.randint(len(source.images), (_BATCH,), generator=random)
+        loss = moments.discrepancy(transform(source.images[chosen])) + 0.5 * transform.change() / _PRIOR_SCALE**2
+        if not torch.isfinite(loss):
+            raise ModelError(f"the discrepancy from the target's moments is {loss.item()} at step {step}")
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        progress("look", step + 1, _STEPS, f"discrepancy {loss.item():.4g}")
+    return transform
+
+
+def redrawn(source: Source, transform: ImageTransform) -> Source:
+    """The source in the target's look."""
+    with torch.no_grad():
+        parts = [transform(source.images[start : start + _AT_ONCE]) for start in range(0, len(source.images), _AT_ONCE)]
+    return Source(images=torch.cat(parts), labels=source.labels)
