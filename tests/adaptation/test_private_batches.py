@@ -93,7 +93,7 @@ def test_a_batch_holds_a_poisson_sample_among_null_rows_in_random_places() -> No
 
 
 def test_noise_is_gaussian_of_the_planned_scale_and_new_at_every_step() -> None:
-    batches = paid(SystemRandomness())
+    batches = paid(FixedRandomness())
     draws = [batches.batch(step, lambda batch: np.zeros((len(batch), DIM))).rows.ravel() for step in range(STEPS)]
     noise, scale = np.concatenate(draws), batches.plan.noise_scale
     assert kstest(noise, "norm", args=(0, scale)).pvalue > 1e-4

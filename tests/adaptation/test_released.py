@@ -24,6 +24,7 @@ from microtome.private import release_images
 from microtome.progress import silent
 from microtome.release import ImageRelease
 from microtome.schema import ImageSchema
+from support import repeatable_noise
 
 SIZE = (16, 16)
 SCHEMA = ImageSchema(height=16, width=16, low=0.0, high=1.0, components=40)
@@ -67,14 +68,15 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
 
     def of(kind: str, epsilon: float = 20.0) -> ImageRelease:
         if (kind, epsilon) not in made:
-            made[kind, epsilon] = release_images(
-                ImageSet.from_arrays(target()[0]),
-                SCHEMA,
-                epsilon=epsilon,
-                delta=1e-5,
-                kind=kind,
-                output=tmp_path_factory.mktemp("releases") / f"{kind}.release",
-            )
+            with repeatable_noise():
+                made[kind, epsilon] = release_images(
+                    ImageSet.from_arrays(target()[0]),
+                    SCHEMA,
+                    epsilon=epsilon,
+                    delta=1e-5,
+                    kind=kind,
+                    output=tmp_path_factory.mktemp("releases") / f"{kind}.release",
+                )
         return made[kind, epsilon]
 
     return of

@@ -159,8 +159,7 @@ class DomainAdapter:
                 "public_target=True if they are public"
             )
         private = pictures(target, origin="target images", value_range=self.target_range, image_size=self.image_size)
-        source, classes = self._source(source_images, source_labels, self.image_size, run)
-        require_one_shape(source.images.numpy(), private.shape[1:])
+        source, classes = self._source(source_images, source_labels, self.image_size, private.shape[1:], run)
         training = PrivateTraining(
             settings=self.settings,
             privacy=self.privacy,
@@ -193,8 +192,7 @@ class DomainAdapter:
         if self.image_size not in (None, size) or self.target_range not in (None, values):
             raise ParameterError(f"the release is of images of {size} in the range {values}; leave size and range out")
         moments = TargetMoments.of_release(release)
-        source, classes = self._source(source_images, source_labels, size, run)
-        require_one_shape(source.images.numpy(), (schema.channels, *size))
+        source, classes = self._source(source_images, source_labels, size, (schema.channels, *size), run)
         promise = AdaptationPromise.of_release(release, Side.TARGET, run.promise_of_source())
         return self._fit_redrawn(source, classes, moments, release.fingerprint, run, promise, size, values)
 
@@ -204,8 +202,7 @@ class DomainAdapter:
         if promise is None:
             raise ParameterError("source and target are both public: there is nothing to protect, and no need of this")
         public = pictures(target, origin="target images", value_range=self.target_range, image_size=self.image_size)
-        source, classes = self._source(source_images, source_labels, self.image_size, run)
-        require_one_shape(source.images.numpy(), public.shape[1:])
+        source, classes = self._source(source_images, source_labels, self.image_size, public.shape[1:], run)
         origin = hashlib.sha256(public.tobytes()).hexdigest()
         moments = TargetMoments.of_images(public)
         return self._fit_redrawn(source, classes, moments, origin, run, promise, self.image_size, self.target_range)
@@ -295,18 +292,24 @@ class DomainAdapter:
         adapter._model, adapter.finished_ = model, True
         return adapter
 
-    def _source(self, images: Any, labels: Any, size: tuple[int, int] | None, run: _Run) -> tuple[Source, list[Any]]:
+    def _source(
+        self, images: Any, labels: Any, size: tuple[int, int] | None, target_shape: tuple[int, ...], run: _Run
+    ) -> tuple[Source, list[Any]]:
+        """Labelled images of the target's shape: those given, or synthetic ones drawn from a release of them."""
         values = self.source_range
         if run.source is not None:
             if labels is not None or values is not None:
                 raise ParameterError("a release knows labels and range of its images; leave both out for the source")
+            schema = run.source.schema
+            require_one_shape((schema.channels, *(size or (schema.height, schema.width))), target_shape)
             images = synthetic_source(run.source, run.seed, run.progress)
-            values = (run.source.schema.low, run.source.schema.high)
+            values = (schema.low, schema.high)
         if labels is None:
             labels = images.labels if isinstance(images, ImageSet) else None
             if labels is None:
                 raise TableError("source images have no labels; give them as source_labels")
         inputs = pictures(images, origin="source images", value_range=values, image_size=size)
+        require_one_shape(inputs.shape[1:], target_shape)
         numbers, classes = class_numbers(labels, len(inputs), self.classes)
         if len(inputs) < self.settings.batch_size:
             raise TableError(

@@ -81,11 +81,11 @@ def class_numbers(labels: Any, num_images: int, classes: Sequence[Any] | None) -
     return numbers, known.tolist()
 
 
-def require_one_shape(source: Pictures, target_shape: tuple[int, ...]) -> None:
-    """Refuse domains of different sizes."""
-    if source.shape[1:] != tuple(target_shape):
+def require_one_shape(source_shape: tuple[int, ...], target_shape: tuple[int, ...]) -> None:
+    """Refuse domains of different channels, height or width."""
+    if tuple(source_shape) != tuple(target_shape):
         raise TableError(
-            f"source images are {_in_words(source.shape[1:])}, target images {_in_words(target_shape)}; bring both to "
+            f"source images are {_in_words(source_shape)}, target images {_in_words(target_shape)}; bring both to "
             "one size with image_size=(height, width), and to the same channels"
         )
 
