@@ -26,7 +26,7 @@ BINNING_EPSILON = 0.1
 """Share of ε for cutting numeric columns into bins; the package's default is an ε of 0.1 on top of the stated one."""
 ITERATIONS = 1000
 AIM_ROUND_ITERATIONS = 100
-AIM_MODEL_MEGABYTES = 1.0
+AIM_MODEL_MEGABYTES = 2.0
 
 
 class MarginalModel:
