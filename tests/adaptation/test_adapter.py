@@ -15,13 +15,14 @@ from torch import Tensor
 
 import microtome as mt
 from microtome.accounting import Ledger
-from microtome.adaptation import AdaptationSettings, Alignment, DomainAdapter
+from microtome.adaptation import AdaptationSettings, Alignment, DomainAdapter, Moved
 from microtome.adaptation.alignment import TargetBatch, _cells, align
 from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.network import AdaptationNetwork, build_network
 from microtome.adaptation.pictures import pictures
 from microtome.adaptation.target import PrivateTarget
 from microtome.adaptation.trainer import AdaptationTrainer, Source
+from microtome.adaptation.transform import ImageTransform
 from microtome.divergences import random_frames, summarise
 from microtome.errors import BudgetError, ModelError, OutputError, ParameterError, TableError
 from microtome.private.batches import BatchPrivacy, pay_for_batches, plan_batches
@@ -98,10 +99,11 @@ def same(first: list[Tensor], second: list[Tensor]) -> bool:
     return all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
 
 
+@pytest.mark.parametrize("moves", list(Moved))
 @pytest.mark.parametrize("alignment", list(Alignment))
-def test_no_gradient_flows_through_private_features(alignment: Alignment) -> None:
+def test_no_gradient_flows_through_private_features(alignment: Alignment, moves: Moved) -> None:
     """Other private images, the same noisy slices: the update is the same to the last bit."""
-    settings = replace(QUICK, alignment=alignment, align_from=1)
+    settings = replace(QUICK, alignment=alignment, align_from=1, moves=moves)
     images = domains()[2]
     first, second = trainer(settings), trainer(settings)
     recorder = Recorder(private_target(images, first.network))
@@ -110,6 +112,8 @@ def test_no_gradient_flows_through_private_features(alignment: Alignment) -> Non
         first.advance(recorder)
         second.advance(recorded)
     assert same(weights(first.network), weights(second.network))
+    assert first.look.settings() == second.look.settings()
+    assert (first.look.settings() != ImageTransform().settings()) == (moves is Moved.LOOK)
     assert not recorder.slices[0].slices.requires_grad
     alone = trainer(settings)
     for _ in range(3):
@@ -118,7 +122,7 @@ def test_no_gradient_flows_through_private_features(alignment: Alignment) -> Non
 
 
 def test_the_test_above_would_see_a_leak() -> None:
-    settings = replace(QUICK, alignment=Alignment.WASSERSTEIN, align_from=1)
+    settings = replace(QUICK, alignment=Alignment.WASSERSTEIN, align_from=1, moves=Moved.NETWORK)
     images = domains()[2]
     start = trainer(settings)
     recorder = Recorder(private_target(images, start.network))
@@ -312,8 +316,9 @@ def test_ctrl_c_within_a_private_step_counts_it_as_done() -> None:
     assert saved == [3, 1]
 
 
+@pytest.mark.parametrize("last", [2, 3])
 @pytest.mark.parametrize("begun", [0, 4, 7, 8, 13, 22, 23])
-def test_a_checkpoint_claims_private_steps_before_they_are_done(begun: int) -> None:
+def test_a_checkpoint_claims_private_steps_before_they_are_done(begun: int, last: int) -> None:
     """Whenever the process dies, the step to go on from is past every private step that was begun."""
     saved: list[int] = []
     done: list[int] = []
@@ -325,11 +330,12 @@ def test_a_checkpoint_claims_private_steps_before_they_are_done(begun: int) -> N
             frames = torch.eye(80)[:, :, None]
             return TargetBatch(slices=torch.randn(64, 80, 1), directions=frames, noise_scale=1.0, null_share=0.0)
 
-    one = trainer()
+    one = trainer(replace(QUICK, align_to=last))
     one.step = begun
     assert one.run(Watched(), saved.append)
     assert one.first_aligned == 8
-    assert done == list(range(max(0, begun - 8), 16))
+    assert done == list(range(max(0, begun - 8), 8 * (last - 1)))
+    assert all(step <= 24 for step in saved)
 
 
 def test_a_run_goes_on_only_as_what_it_was(tmp_path: Path) -> None:

@@ -18,6 +18,6 @@ Private images are looked at once, by a release, or in every step of training:
 
 from microtome.adaptation.adapter import DomainAdapter
 from microtome.adaptation.promise import AdaptationPromise, Side
-from microtome.adaptation.settings import AdaptationSettings, Alignment
+from microtome.adaptation.settings import AdaptationSettings, Alignment, Moved
 
-__all__ = ["AdaptationPromise", "AdaptationSettings", "Alignment", "DomainAdapter", "Side"]
+__all__ = ["AdaptationPromise", "AdaptationSettings", "Alignment", "DomainAdapter", "Moved", "Side"]

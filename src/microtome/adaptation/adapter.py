@@ -26,7 +26,7 @@ from microtome.adaptation.per_step import PrivateTraining
 from microtome.adaptation.pictures import class_numbers, pictures, require_one_shape
 from microtome.adaptation.promise import AdaptationPromise, Side
 from microtome.adaptation.redrawing import RedrawnTraining
-from microtome.adaptation.settings import AdaptationSettings
+from microtome.adaptation.settings import AdaptationSettings, Moved
 from microtome.adaptation.synthetic_source import synthetic_source
 from microtome.adaptation.trainer import Source
 from microtome.errors import ModelError, OutputError, ParameterError, TableError
@@ -179,7 +179,7 @@ class DomainAdapter:
             value_range=self.target_range,
             settings=self.settings,
             promise=replace(promise, beside=run.promise_of_source()),
-            look=None,
+            look=trainer.look.settings() if self.settings.moves is Moved.LOOK else None,
         )
         if self.finished_:
             ledger.complete(entry, artefact=self._model.fingerprint())

@@ -14,7 +14,7 @@ from microtome.errors import ModelError
 from microtome.training import read_tensors, write_tensors
 from microtome.training.checkpoint import optimiser_tensors, restore_optimiser
 
-_FORMAT = "microtome-adaptation-checkpoint-1"
+_FORMAT = "microtome-adaptation-checkpoint-2"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,6 +26,7 @@ class AdaptationCheckpoint:
         entry: The ledger's entry that paid for the private steps.
         step: The step to go on from.
         network: The network's state.
+        look: The look's state.
         optimiser: Adam's moments.
         random: State of the random stream.
     """
@@ -34,6 +35,7 @@ class AdaptationCheckpoint:
     entry: str
     step: int
     network: Mapping[str, Tensor]
+    look: Mapping[str, Tensor]
     optimiser: Mapping[str, Tensor]
     random: Tensor
 
@@ -45,13 +47,19 @@ class AdaptationCheckpoint:
             entry=entry,
             step=step,
             network=trainer.network.state_dict(),
+            look=trainer.look.state_dict(),
             optimiser=optimiser_tensors(trainer.optimiser),
             random=trainer.random.get_state(),
         )
 
     def save(self, path: Path) -> None:
         """Write it, replacing an older one at once."""
-        groups = {"network": self.network, "optimiser": self.optimiser, "random": {"state": self.random}}
+        groups = {
+            "network": self.network,
+            "look": self.look,
+            "optimiser": self.optimiser,
+            "random": {"state": self.random},
+        }
         tensors = {f"{group}/{name}": tensor for group, entries in groups.items() for name, tensor in entries.items()}
         write_tensors(path, tensors, {"format": _FORMAT, "run": self.run, "entry": self.entry, "step": self.step})
 
@@ -59,7 +67,7 @@ class AdaptationCheckpoint:
     def load(cls, path: Path) -> AdaptationCheckpoint:
         """Read it."""
         tensors, document = read_tensors(path, _FORMAT)
-        groups: dict[str, dict[str, Tensor]] = {"network": {}, "optimiser": {}, "random": {}}
+        groups: dict[str, dict[str, Tensor]] = {"network": {}, "look": {}, "optimiser": {}, "random": {}}
         for name, tensor in tensors.items():
             group, _, rest = name.partition("/")
             groups[group][rest] = tensor
@@ -68,6 +76,7 @@ class AdaptationCheckpoint:
             entry=document["entry"],
             step=document["step"],
             network=groups["network"],
+            look=groups["look"],
             optimiser=groups["optimiser"],
             random=groups["random"]["state"],
         )
@@ -81,6 +90,7 @@ class AdaptationCheckpoint:
                 f"{run.get(different[0])!r}; use the same, or start anew without resuming"
             )
         trainer.network.load_state_dict(dict(self.network))
+        trainer.look.load_state_dict(dict(self.look))
         restore_optimiser(trainer.optimiser, self.optimiser)
         trainer.random.set_state(self.random)
         trainer.step = self.step

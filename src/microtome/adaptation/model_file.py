@@ -28,7 +28,7 @@ class AdapterModel:
         value_range: Range of the target's pixels; ``None`` for that of their type.
         settings: How it was trained.
         promise: What was promised about the private images.
-        look: Where it was trained on a release: how source images were redrawn.
+        look: How source images were redrawn, if they were.
     """
 
     network: AdaptationNetwork

@@ -18,15 +18,24 @@ class Alignment(StrEnum):
     WASSERSTEIN = "wasserstein"
 
 
+class Moved(StrEnum):
+    """What the alignment moves."""
+
+    LOOK = "look"
+    NETWORK = "network"
+
+
 @dataclass(frozen=True, kw_only=True)
 class AdaptationSettings:
     """How a classifier is adapted. The number of epochs and the batch size decide, with the promise, on the noise.
 
     Attributes:
         alignment: The kernel f-divergence, or smoothed sliced Wasserstein.
-        weight: Weight of the alignment beside the source's cross-entropy.
+        moves: Whether the alignment moves the look of source images, or the network's weights.
+        weight: With ``network``: weight of the alignment beside the source's cross-entropy.
         epochs: Passes over the source.
         align_from: First epoch, counted from 1, in which private images are looked at.
+        align_to: Last such epoch; the last of all if ``None``.
         images_per_epoch: Source images that make an epoch; all of them if ``None``.
         batch_size: Source images a step, and expected private ones.
         learning_rate: Of Adam.
@@ -38,9 +47,11 @@ class AdaptationSettings:
     """
 
     alignment: Alignment = Alignment.KERNEL
+    moves: Moved = Moved.LOOK
     weight: float = 1.0
     epochs: int = 30
     align_from: int = 10
+    align_to: int | None = None
     images_per_epoch: int | None = None
     batch_size: int = 128
     learning_rate: float = 5e-4
@@ -51,10 +62,11 @@ class AdaptationSettings:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "alignment", Alignment(self.alignment))
-        except ValueError:
-            raise ParameterError(f"alignment is {self.alignment!r}; it must be one of {', '.join(Alignment)}") from None
+        options: dict[str, type[StrEnum]] = {"alignment": Alignment, "moves": Moved}
+        for name, option in options.items():
+            value = getattr(self, name)
+            _require(value in list(option), name, repr(value), f"one of {', '.join(option)}")
+            object.__setattr__(self, name, option(value))
         for name in ("epochs", "align_from", "batch_size", "num_slices", "slice_dim", "checkpoint_every", "threads"):
             least = 2 if name == "batch_size" else 1
             value = getattr(self, name)
@@ -65,6 +77,8 @@ class AdaptationSettings:
             _require(math.isfinite(value) and value > 0, name, value, "a positive number")
         _require(math.isfinite(self.weight) and self.weight >= 0, "weight", self.weight, "a number, at least 0")
         _require(self.align_from <= self.epochs, "align_from", self.align_from, f"at most epochs = {self.epochs}")
+        last = self.align_to is None or self.align_from <= self.align_to <= self.epochs
+        _require(last, "align_to", self.align_to, f"between align_from = {self.align_from} and {self.epochs}")
         enough = self.images_per_epoch is None or self.images_per_epoch >= self.batch_size
         _require(enough, "images_per_epoch", self.images_per_epoch, f"at least batch_size = {self.batch_size}")
         if self.alignment is Alignment.WASSERSTEIN and self.slice_dim != 1:
@@ -76,11 +90,11 @@ class AdaptationSettings:
 
     def aligned_steps(self, num_source: int) -> int:
         """Steps that look at private images."""
-        return (self.epochs - self.align_from + 1) * self.steps_per_epoch(num_source)
+        return ((self.align_to or self.epochs) - self.align_from + 1) * self.steps_per_epoch(num_source)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {**asdict(self), "alignment": str(self.alignment)}
+        return {**asdict(self), "alignment": str(self.alignment), "moves": str(self.moves)}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> AdaptationSettings:
