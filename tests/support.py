@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 
 from microtome.accounting import Ledger
-from microtome.private import Curator, PrivacySettings, Randomness, RunSettings, open_table
+from microtome.images import ImageSet
+from microtome.private import (
+    Curator,
+    ImageCurator,
+    PrivacySettings,
+    PrivateImages,
+    Randomness,
+    RunSettings,
+    SystemRandomness,
+    open_table,
+)
 from microtome.private.curator import _levels
-from microtome.release import Release
-from microtome.schema import Codebook, Column, Kind, Schema
+from microtome.private.image_plan import IMAGE_PROFILE_SHARE
+from microtome.release import ImageRelease, Release
+from microtome.schema import Codebook, Column, ImageSchema, Kind, Schema
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("MICROTOME_DATA", ROOT.parent / "shared" / "data"))
@@ -63,6 +78,22 @@ class WatchedRandomness(FixedRandomness):
         return super().stream(purpose, block)
 
 
+@contextmanager
+def repeatable_noise(seed: int = 0) -> Iterator[None]:
+    """Secrets that anybody can repeat in place of the system's, another for every release made in here.
+
+    For what has no place to inject a ``Randomness``: public functions, commands, examples, audits. No statistic of
+    theirs is then left to chance, and the code that draws and forgets the noise is still the production one.
+    """
+    numbers = count()
+
+    def start(self: SystemRandomness) -> None:
+        self._secret = hashlib.blake2b(f"{seed}/{next(numbers)}".encode(), digest_size=32).digest()
+
+    with patch.object(SystemRandomness, "__init__", start):
+        yield
+
+
 def publish(
     source: Any,
     schema: Schema,
@@ -83,6 +114,29 @@ def publish(
         run=run or RunSettings(threads=1),
         ledger=ledger or Ledger(),
         dataset="people",
+        randomness=randomness or FixedRandomness(),
+    ).release(output)
+
+
+def publish_images(
+    images: ImageSet,
+    schema: ImageSchema,
+    output: Path,
+    *,
+    randomness: Randomness | None = None,
+    ledger: Ledger | None = None,
+    epsilon: float = 5.0,
+    delta: float = 1e-5,
+    **settings: Any,
+) -> ImageRelease:
+    """The same of images."""
+    settings = {"profile_share": IMAGE_PROFILE_SHARE, **settings}
+    return ImageCurator(
+        images=PrivateImages(images, schema),
+        settings=PrivacySettings(epsilon=epsilon, delta=delta, **settings),
+        run=RunSettings(threads=1, force=True),
+        ledger=ledger or Ledger(),
+        dataset="pictures",
         randomness=randomness or FixedRandomness(),
     ).release(output)
 

@@ -9,9 +9,9 @@ from scipy import stats
 
 import microtome.private
 from microtome.errors import MicrotomeError
-from microtome.private import SystemRandomness, release
+from microtome.private import Randomness, SystemRandomness, release
 from microtome.private.randomness import GRID, add_gaussian_noise, haar_block
-from support import FixedRandomness
+from support import FixedRandomness, repeatable_noise
 
 NUM_DRAWS = 20_000
 LEVEL = 1e-6
@@ -29,9 +29,10 @@ def accepts_scale(noise: np.ndarray, claimed: float) -> bool:
 
 
 @pytest.mark.parametrize("claimed", [0.03, 1.0, 250.0])
-@pytest.mark.parametrize("randomness", [FixedRandomness(5), SystemRandomness()], ids=["fixed", "system"])
-def test_noise_has_its_scale_and_no_other(claimed: float, randomness: FixedRandomness) -> None:
-    stream = randomness.stream("noise")
+@pytest.mark.parametrize("source", [FixedRandomness, SystemRandomness])
+def test_noise_has_its_scale_and_no_other(claimed: float, source: type[Randomness]) -> None:
+    with repeatable_noise():
+        stream = source().stream("noise")
     values = np.full(NUM_DRAWS, 3.7 * claimed)
     noise = add_gaussian_noise(values, claimed, stream) * (claimed / GRID) - values
     assert accepts_scale(noise, claimed)
@@ -76,7 +77,8 @@ def test_system_streams_repeat_for_the_same_purpose_and_block_only() -> None:
 
 
 def test_streams_are_independent_of_one_another() -> None:
-    source = SystemRandomness()
+    with repeatable_noise():
+        source = SystemRandomness()
     one, two = (source.stream("noise", block).standard_normal(NUM_DRAWS) for block in (0, 1))
     assert abs(np.corrcoef(one, two)[0, 1]) < 5 / math.sqrt(NUM_DRAWS)
 

@@ -11,16 +11,14 @@ sys.path.insert(0, str(HERE.parents[1]))
 
 import numpy as np  # noqa: E402
 
-from microtome.accounting import Ledger  # noqa: E402
 from microtome.images import ImageSet  # noqa: E402
-from microtome.private import ImageCurator, PrivacySettings, PrivateImages, RunSettings  # noqa: E402
 from microtome.release import Artefact  # noqa: E402
 from microtome.release.manifest import VERSION, ReleaseKind  # noqa: E402
 from microtome.schema import ImageSchema, Schema  # noqa: E402
-from support import FixedRandomness, people, people_schema, publish  # noqa: E402
+from support import people, people_schema, publish, publish_images  # noqa: E402
 
 
-def publish_images(output: Path, kind: ReleaseKind) -> None:
+def publish_pictures(output: Path, kind: ReleaseKind) -> None:
     """Small pictures of two classes, one bright on the left and one on the right."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 200)
@@ -28,14 +26,8 @@ def publish_images(output: Path, kind: ReleaseKind) -> None:
     pixels[labels == 0, :, :2] += 150
     pixels[labels == 1, :, 2:] += 150
     schema = ImageSchema(height=4, width=4, classes=("left", "right"), mean=(60.0,), components=6)
-    ImageCurator(
-        images=PrivateImages(ImageSet.from_arrays(pixels, np.array(["left", "right"])[labels]), schema),
-        settings=PrivacySettings(epsilon=60.0, delta=1e-5, kind=kind, profile_share=0.05),
-        run=RunSettings(),
-        ledger=Ledger(None),
-        dataset="pictures",
-        randomness=FixedRandomness(),
-    ).release(output)
+    images = ImageSet.from_arrays(pixels, np.array(["left", "right"])[labels])
+    publish_images(images, schema, output, epsilon=60.0, kind=kind)
 
 
 if __name__ == "__main__":
@@ -49,6 +41,6 @@ if __name__ == "__main__":
     pictures = {kind: HERE / f"version-{VERSION}-image-{kind}.release" for kind in ReleaseKind}
     for kind, path in pictures.items():
         if not path.exists():
-            publish_images(path, kind)
+            publish_pictures(path, kind)
     for path in (records, aggregates, *pictures.values()):
         print(f"{path}: {path.stat().st_size:,} bytes, fingerprint {Artefact.load(path).fingerprint}")
