@@ -239,6 +239,34 @@ def test_model_on_disk_predicts_the_same(adapter: DomainAdapter, tmp_path: Path)
         DomainAdapter.load(tmp_path / "broken")
 
 
+def test_the_look_is_found_by_private_batches() -> None:
+    """The digits further right and flatter: the look that training found goes that way, and it helps."""
+    images, labels, _, _ = domains()
+    moved, truth = shifted_digits()
+    settings = replace(QUICK, epochs=20, align_from=8, align_to=14, images_per_epoch=None, batch_size=128)
+    adapter = DomainAdapter(epsilon=20, delta=1e-4, settings=settings, random_state=0)
+    run = adapter._run(images, None, False, silent)
+    adapter._fit_private(images, labels, moved, run, Ledger(), "t", FixedRandomness())
+    look = adapter.model_.look
+    assert look is not None
+    assert look["right"] == pytest.approx(0.25, abs=0.1)
+    alone = trainer(settings)
+    alone.run(None)
+    with torch.no_grad():
+        rows = alone.network.rows(torch.from_numpy(moved[:, None]))
+        floor = (alone.network.classify(rows).argmax(dim=1).numpy() == truth).mean()
+    assert adapter.score(moved, truth) > floor + 0.1
+
+
+def shifted_digits() -> tuple[np.ndarray, np.ndarray]:
+    """Other digits than the source's, an eighth of the width further right, three times over to make them many."""
+    _, _, dimmed, labels = domains()
+    plain = np.concatenate([dimmed / np.float32(0.7)] * 3).clip(0, 1)
+    right = np.zeros_like(plain)
+    right[:, :, 1:] = plain[:, :, :-1]
+    return right, np.concatenate([labels] * 3)
+
+
 def test_probabilities_sum_to_one_and_names_come_back() -> None:
     images, labels, target, _ = domains()
     named = np.array([f"digit {label}" for label in labels])
@@ -410,7 +438,12 @@ def test_bad_parameters_are_named() -> None:
     for options, name in (
         ({"epochs": 0}, "epochs"),
         ({"align_from": 40}, "align_from"),
+        ({"align_to": 9}, "align_to"),
+        ({"align_to": 31}, "align_to"),
+        ({"align_to": 12.5}, "align_to"),
         ({"weight": -1.0}, "weight"),
+        ({"weight": 2.0}, "weight"),
+        ({"moves": "labels"}, "moves"),
         ({"alignment": "moments"}, "alignment"),
         ({"alignment": "wasserstein", "slice_dim": 2}, "slice_dim"),
         ({"images_per_epoch": 5}, "images_per_epoch"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import adaptation_page
-from adaptation import TASKS, TITLES, _keys, curves, plot
+from adaptation import METHODS, TASKS, TITLES, _keys, curves, plot
 
 
 def run(accuracy: float, **key: object) -> dict[str, object]:
@@ -19,13 +19,13 @@ RUNS = [
     run(0.7, method="floor"),
     run(0.9, method="released", kind="aggregates", epsilon=1.0),
     run(0.8, method="released", kind="aggregates", epsilon=1.0, seed=1),
-    run(0.6, method="private", alignment="kernel", epsilon=5.0),
+    run(0.6, method="private", alignment="kernel", moves="look", epsilon=5.0),
 ]
 
 
 def test_every_run_that_can_be_made_has_a_title() -> None:
-    for key in _keys(TASKS[0], 0, ["floor", "private", "ceiling", "released"], [1.0]):
-        assert (key["method"], key.get("alignment") or key.get("kind"), key.get("branches")) in TITLES
+    for key in _keys(TASKS[0], 0, list(METHODS), [1.0]):
+        assert (key["method"], key.get("alignment") or key.get("kind"), key.get("moves")) in TITLES
 
 
 def test_curves_gather_seeds_and_keep_the_order_of_titles() -> None:

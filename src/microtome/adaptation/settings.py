@@ -77,7 +77,13 @@ class AdaptationSettings:
             _require(math.isfinite(value) and value > 0, name, value, "a positive number")
         _require(math.isfinite(self.weight) and self.weight >= 0, "weight", self.weight, "a number, at least 0")
         _require(self.align_from <= self.epochs, "align_from", self.align_from, f"at most epochs = {self.epochs}")
-        last = self.align_to is None or self.align_from <= self.align_to <= self.epochs
+        if self.moves is Moved.LOOK and self.weight != 1.0:
+            raise ParameterError(
+                f"weight is {self.weight}; it has a use with moves='network' only, where losses are added"
+            )
+        last = self.align_to is None or (
+            isinstance(self.align_to, int) and self.align_from <= self.align_to <= self.epochs
+        )
         _require(last, "align_to", self.align_to, f"between align_from = {self.align_from} and {self.epochs}")
         enough = self.images_per_epoch is None or self.images_per_epoch >= self.batch_size
         _require(enough, "images_per_epoch", self.images_per_epoch, f"at least batch_size = {self.batch_size}")
