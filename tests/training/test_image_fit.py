@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 import torch
 
+from microtome.accounting import Neighbours
 from microtome.demo import digit_images
 from microtome.errors import ModelError, ParameterError, ReleaseError
 from microtome.generators.image import ImageNetworkSettings
 from microtome.images import ImageSet
-from microtome.private import release_images
-from microtome.release import ImageRelease
+from microtome.release import ImageRelease, ReleaseKind
 from microtome.schema import ImageSchema
 from microtome.synthesis import ImageSynthesizer
 from microtome.training.image_losses import ImageLossKind, MomentLoss
 from microtome.training.image_moments import class_moments, denoised, stretched
 from microtome.training.image_trainer import ImageFitSettings, ImageStart, ImageTrainer, build_image_generator
+from support import FixedRandomness, publish_images
 
 QUICK = ImageFitSettings(steps=20, batch_size=64, check_every=10)
 
@@ -27,11 +28,9 @@ def digits() -> tuple[ImageSet, ImageSchema]:
 
 
 @pytest.fixture(scope="module")
-def releases(digits: tuple[ImageSet, ImageSchema]) -> dict[str, ImageRelease]:
-    images, schema = digits
-    return {
-        kind: release_images(images, schema, epsilon=50.0, delta=1e-5, kind=kind) for kind in ("aggregates", "records")
-    }
+def releases(digits: tuple[ImageSet, ImageSchema], tmp_path_factory: pytest.TempPathFactory) -> dict[str, ImageRelease]:
+    folder = tmp_path_factory.mktemp("releases")
+    return {kind: publish_images(*digits, folder / kind, epsilon=50.0, kind=kind) for kind in ReleaseKind}
 
 
 def nearest_mean_accuracy(train: ImageSet, test: ImageSet) -> float:
@@ -119,20 +118,24 @@ def test_synthetic_digits_teach_a_classifier_the_real_ones(
     assert nearest_mean_accuracy(drawn, digits[0]) > 0.8
 
 
-@pytest.mark.parametrize(("loss", "least"), [("wasserstein", 0.6), ("algorithm1", 0.25), ("kernel", 0.25)])
+@pytest.mark.parametrize("loss", ["wasserstein", "algorithm1", "kernel"])
 def test_sliced_losses_train_from_nothing(
-    loss: str, least: float, digits: tuple[ImageSet, ImageSchema], releases: dict[str, ImageRelease]
+    loss: str, digits: tuple[ImageSet, ImageSchema], releases: dict[str, ImageRelease]
 ) -> None:
+    """Enough slices a step that the noise of the release matters little: with fewer, some noises teach next to nothing.
+
+    An untrained generator is right about 0.07 of the digits; trained, 0.6 or more with each of eight noises.
+    """
     settings = ImageFitSettings(
         start=ImageStart.RANDOM,
         loss=ImageLossKind(loss),
-        steps=150,
+        steps=100,
         batch_size=64,
         learning_rate=1e-2,
-        num_slices=None if loss == "wasserstein" else 5,
+        num_slices=20,
     )
     model = ImageSynthesizer(settings, random_state=0).fit(releases["records"])
-    assert nearest_mean_accuracy(model.sample(1000, random_state=0), digits[0]) > least
+    assert nearest_mean_accuracy(model.sample(1000, random_state=0), digits[0]) > 0.35
     with pytest.raises(ParameterError, match="looks at noisy rows"):
         ImageTrainer(releases["aggregates"], settings, seed=0).fit()
 
@@ -174,15 +177,16 @@ def test_models_on_disk_draw_the_same_images(tmp_path: Path, releases: dict[str,
         ImageSynthesizer.load(tmp_path / "broken")
 
 
-def test_a_class_that_does_not_stand_out_cannot_be_asked_for(digits: tuple[ImageSet, ImageSchema]) -> None:
+def test_a_class_that_does_not_stand_out_cannot_be_asked_for(
+    digits: tuple[ImageSet, ImageSchema], tmp_path: Path
+) -> None:
     images, schema = digits
     assert images.labels is not None
     without = ImageSet(pixels=images.pixels, labels=np.where(images.labels == 9, 8, images.labels))
-    for _ in range(5):
-        release = release_images(without, schema, epsilon=20.0, delta=1e-5)
-        if release.class_shares[9] == 0:
-            break
-    model = ImageSynthesizer(ImageFitSettings(steps=0)).fit(release)
+    noises = map(FixedRandomness, range(50))
+    made = (publish_images(without, schema, tmp_path / "d", randomness=noise, epsilon=20.0) for noise in noises)
+    release = next(release for release in made if release.class_shares[9] == 0)
+    model = ImageSynthesizer(ImageFitSettings(steps=0), random_state=0).fit(release)
     assert 9 not in model.sample(500).labels  # type: ignore[operator]
     with pytest.raises(ModelError, match="stood out from the noise"):
         model.sample(5, labels=[9])
@@ -196,9 +200,8 @@ def test_settings_are_checked_and_survive_json() -> None:
             ImageFitSettings.from_dict(wrong)
 
 
-def test_too_few_directions_have_no_moments(digits: tuple[ImageSet, ImageSchema]) -> None:
-    images, schema = digits
-    release = release_images(images, schema, epsilon=5.0, delta=1e-5, kind="records", num_slices=10)
+def test_too_few_directions_have_no_moments(digits: tuple[ImageSet, ImageSchema], tmp_path: Path) -> None:
+    release = publish_images(*digits, tmp_path / "d", kind=ReleaseKind.RECORDS, num_slices=10)
     with pytest.raises(ReleaseError, match="do not span"):
         class_moments(release)
 
@@ -207,18 +210,11 @@ def test_a_protected_count_and_colours(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     schema = ImageSchema(height=6, width=5, channels=3, low=0, high=1, mean=(0.5, 0.4, 0.3), classes=("a", "b"))
     images = ImageSet.from_arrays(rng.random((300, 6, 5, 3)), np.array(["a", "b"])[rng.integers(0, 2, 300)])
-    for kind, options in (("aggregates", {}), ("records", {"capacity": 1000})):
-        release = release_images(
-            images,
-            schema,
-            epsilon=20.0,
-            delta=1e-5,
-            neighbours="add-remove",
-            kind=kind,
-            **options,  # type: ignore[arg-type]
-        )
+    for kind, options in ((ReleaseKind.AGGREGATES, {}), (ReleaseKind.RECORDS, {"capacity": 1000})):
+        settings = {"epsilon": 20.0, "neighbours": Neighbours.ADD_REMOVE, "kind": kind, **options}
+        release = publish_images(images, schema, tmp_path / kind, **settings)
         assert not release.manifest.contents.records_exact
-        drawn = ImageSynthesizer(ImageFitSettings(steps=2, batch_size=16)).fit(release).sample(20)
+        drawn = ImageSynthesizer(ImageFitSettings(steps=2, batch_size=16), random_state=0).fit(release).sample(20)
         assert drawn.shape == (6, 5, 3)
         assert drawn.labels is not None
         assert set(drawn.labels) <= {"a", "b"}
