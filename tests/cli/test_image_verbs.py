@@ -76,6 +76,45 @@ def test_a_declared_schema_and_records(files: Path, tmp_path: Path, microtome: C
     assert done.code == 0, done.err
 
 
+@pytest.mark.parametrize(
+    ("kind", "held"), [("aggregates", "sums over the images of a class"), ("records", "one row an image or padding")]
+)
+def test_a_statement_for_the_privacy_officer(
+    kind: str, held: str, files: Path, tmp_path: Path, microtome: Command
+) -> None:
+    released = tmp_path / "d.release"
+    source = ("release", files / "digits.npz", "--schema", files / "digits.yaml")
+    assert microtome(*source, "--epsilon", 2, "--kind", kind, "-o", released).code == 0
+    done = microtome("inspect", released, "--statement")
+    assert done.code == 0, done.err
+    for words in (
+        "**(ε = 2, δ = 1e-06)-differentially private**",
+        "two sets of images that differ in one person's image",
+        "declared here: 8 × 8 pixels, 1 channels, values from 0 to 16; classes: 0, 1, 2",
+        "the number of images, 1,797",
+        "counts by class and by contrast (the *profile*)",
+        held,
+        "Releases of images are not attacked",
+    ):
+        assert words in done.out, words
+    assert "table" not in done.out.split("## How it is tested")[0]
+    assert ("**The collector.**" in done.out) == (kind == "aggregates")
+
+
+def test_verbs_for_tables_say_so(files: Path, tmp_path: Path, microtome: Command) -> None:
+    released = tmp_path / "d.release"
+    source = ("release", files / "digits.npz", "--schema", files / "digits.yaml")
+    assert microtome(*source, "--epsilon", 2, "-o", released).code == 0
+    for arguments, message in [
+        (("tune", released, "-o", tmp_path / "x"), "give other --settings to 'microtome fit'"),
+        (("audit", "--schema", files / "digits.yaml"), "audit attacks releases of tables"),
+    ]:
+        done = microtome(*arguments)
+        assert done.code == 1, done.err
+        assert message in " ".join(done.err.split()), done.err
+        assert not (tmp_path / "x").exists()
+
+
 def test_what_is_refused(files: Path, tmp_path: Path, microtome: Command) -> None:
     mixed = tmp_path / "mixed"
     for size, label in ((8, "a"), (9, "b")):

@@ -96,7 +96,10 @@ def _setting(given: Mapping[str, object], schema: Path | None, as_published: boo
     from microtome.accounting import Accountant
     from microtome.auditing import AuditKind, AuditSetting
     from microtome.schema import Schema
+    from microtome.schema.image import is_image_document
 
+    if schema is not None and is_image_document(schema):
+        raise ParameterError(f"{schema} is about images; the audit attacks releases of tables")
     types: dict[str, type[StrEnum]] = {"kind": AuditKind, "directions": DirectionKind, "accountant": Accountant}
     typed = {name: _member(types[name], value) if name in types else value for name, value in given.items()}
     return AuditSetting(

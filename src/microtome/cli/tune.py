@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from microtome.cli.fit import Settings, read_settings
 from microtome.cli.screen import console
+from microtome.errors import ParameterError
 from microtome.release import write_text
 
 if TYPE_CHECKING:
@@ -30,18 +31,24 @@ def tune(
     This costs no privacy: only the release is read, however many trials are run. Trials are kept in
     OUTPUT.trials.sqlite3, and the same command goes on where it stopped.
     """
-    from microtome.release import Release, check_output
+    from microtome.release import Artefact, Release, check_output
     from microtome.training import FitSettings
     from microtome.training import tune as search
 
     check_output(output, force=force)
+    opened = Artefact.load(release)
+    if not isinstance(opened, Release):
+        raise ParameterError(
+            f"{release} is a release of images, and only settings of tables are searched; give other --settings to "
+            "'microtome fit' and compare by 'microtome report'"
+        )
     console.print("Tuning reads the release only: it costs no privacy, however many trials are run.")
 
     def watch(trial: Trial) -> None:
         console.print(f"trial {trial.number + 1} of {trials}: held-out score {trial.score:.4f}")
 
     found = search(
-        Release.load(release),
+        opened,
         trials=trials,
         storage=output.with_name(f"{output.name}.trials.sqlite3"),
         base=FitSettings.from_dict(read_settings(settings)),

@@ -9,17 +9,23 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from microtome.accounting import Event, GaussianEvent, Neighbours, delta, gaussian_mu
 from microtome.release.aggregates import AggregatesRelease
-from microtome.release.artefact import Release
-from microtome.release.description import contents_in_words, exact_epsilon
+from microtome.release.artefact import Artefact, Release
+from microtome.release.description import exact_epsilon
+from microtome.release.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
 from microtome.release.records import RecordsRelease
 
 _FALSE_ALARMS = 0.05
+_UNAUDITED = (
+    "No setting like this one was audited with this version. Releases of images are not attacked by `microtome audit`: "
+    "their noise and their sensitivity are tested, and their privacy loss simulated for the worst neighbours, piece by "
+    "piece."
+)
 _EXAMPLES = (0.5, 1.0, 2.0, 5.0)
 _EXAMPLE_DELTA = 1e-5
 
@@ -30,13 +36,13 @@ def shipped_audit() -> dict[str, Any]:
     return document
 
 
-def privacy_statement(release: Release | None = None) -> str:
+def privacy_statement(release: Artefact | None = None) -> str:
     """The statement in Markdown: for a given release, or in general."""
     sections = [
         _introduction(release),
         "## What is promised",
         *_promise(release),
-        "## To whom, and which tables are neighbours",
+        f"## To whom, and which {_words(release).wholes} are neighbours",
         *_neighbours(release),
         "## What is public",
         *_public(release),
@@ -48,6 +54,21 @@ def privacy_statement(release: Release | None = None) -> str:
     return "\n\n".join(sections) + "\n"
 
 
+class _Words(NamedTuple):
+    """What to call the private data, several of them, one person's part, and what was counted of it first."""
+
+    whole: str = "table"
+    wholes: str = "tables"
+    part: str = "record"
+    profile: str = "a histogram of every column"
+
+
+def _words(release: Artefact | None) -> _Words:
+    if isinstance(release, ImageRelease):
+        return _Words("set of images", "sets of images", "image", "counts by class and by contrast")
+    return _Words()
+
+
 def detection_rate(events: Sequence[Event], false_alarms: float = _FALSE_ALARMS) -> float:
     """The largest share of people in the table that any test finds that has this share of false alarms.
 
@@ -57,7 +78,7 @@ def detection_rate(events: Sequence[Event], false_alarms: float = _FALSE_ALARMS)
     return min(1.0, *(float(np.exp(point)) * false_alarms + delta(events, float(point)) for point in grid))
 
 
-def _introduction(release: Release | None) -> str:
+def _introduction(release: Artefact | None) -> str:
     if release is None:
         return (
             "# Privacy statement\n\n"
@@ -73,12 +94,13 @@ def _introduction(release: Release | None) -> str:
     )
 
 
-def _promise(release: Release | None) -> list[str]:
+def _promise(release: Artefact | None) -> list[str]:
+    whole, plural, part, _ = _words(release)
     meaning = (
-        "Take two tables that differ in one person's record, and anything that could be said about the release. Its "
-        "probability under one table is at most e^ε times its probability under the other, plus δ. This holds for "
+        f"Take two {plural} that differ in one person's {part}, and anything that could be said about the release. Its "
+        f"probability under one {whole} is at most e^ε times its probability under the other, plus δ. This holds for "
         "every person, against anybody, whatever else they know and however long they compute; and it goes on holding "
-        "for everything made from the release: models, synthetic tables, reports."
+        f"for everything made from the release: models, synthetic {plural}, reports."
     )
     if release is None:
         rows = [
@@ -100,17 +122,18 @@ def _promise(release: Release | None) -> list[str]:
         f"This release is **(ε = {promise.epsilon:g}, δ = {promise.delta:g})-differentially private** for "
         f"**{promise.neighbours}** neighbours, everything in the file included. " + meaning,
         f"The noise was computed by the {promise.accountant} accountant; by the exact one it has ε = {exact:.4g}.",
-        "What that means for one person: somebody who knows all other records tests whether this person is in the "
-        f"table, and accuses {_FALSE_ALARMS:.0%} of those who are not. Of those who are, the test finds at most "
+        f"What that means for one person: somebody who knows all other {part}s tests whether this person is in the "
+        f"{whole}, and accuses {_FALSE_ALARMS:.0%} of those who are not. Of those who are, the test finds at most "
         f"{detection_rate(promise.events):.0%}.",
     ]
 
 
-def _neighbours(release: Release | None) -> list[str]:
+def _neighbours(release: Artefact | None) -> list[str]:
+    whole, _, part, _ = _words(release)
     everybody = (
-        "The promise is made to every person who has one record in the table. Whoever has k records has a promise of "
-        "about k·ε, with a larger δ. It is made against everybody who sees the release, not against the office that "
-        "makes it: that office sees the table."
+        f"The promise is made to every person who has one {part} in the {whole}. Whoever has k {part}s has a promise "
+        "of about k·ε, with a larger δ. It is made against everybody who sees the release, not against the office that "
+        f"makes it: that office sees the {whole}."
     )
     if release is None:
         rows = [[f"`{relation}`", relation.describes] for relation in Neighbours]
@@ -119,9 +142,12 @@ def _neighbours(release: Release | None) -> list[str]:
     return [everybody, f"Neighbours here are `{relation}`: {relation.describes}"]
 
 
-def _public(release: Release | None) -> list[str]:
+def _public(release: Artefact | None) -> list[str]:
+    words = _words(release)
     items = [
-        "column names, their types, and whatever the schema declares: categories, bounds, weights, the target",
+        "size, channels and range of the images, the mean they are encoded around, and the names of the classes"
+        if isinstance(release, ImageRelease)
+        else "column names, their types, and whatever the schema declares: categories, bounds, weights, the target",
         "ε, δ, the neighbouring relation, the amount of noise, and how it was computed",
     ]
     if release is None:
@@ -133,16 +159,21 @@ def _public(release: Release | None) -> list[str]:
     else:
         items += [_declared(release), _how_many(release)]
     noisy = (
-        "Everything else in the file is noisy: a histogram of every column (the *profile*), and "
-        + _contents(release)
-        + " Nothing is read off the table without noise: no minimum, maximum, list of values, mean or count."
+        f"Everything else in the file is noisy: {words.profile} (the *profile*), and {_contents(release)} Nothing is "
+        f"read off the {words.whole} without noise: no minimum, maximum, list of values, mean or count."
     )
     return ["Published as it is, without protection:", "\n".join(f"- {item}" for item in items), noisy]
 
 
-def _declared(release: Release) -> str:
-    if not isinstance(release, RecordsRelease | AggregatesRelease):
-        return "declared here: all that the schema says of the images"
+def _declared(release: Artefact) -> str:
+    if isinstance(release, ImageRelease):
+        held = release.schema
+        classes = "none" if held.classes is None else ", ".join(str(name) for name in held.classes)
+        return (
+            f"declared here: {held.height} × {held.width} pixels, {held.channels} channels, values from {held.low:g} "
+            f"to {held.high:g}; classes: {classes}"
+        )
+    assert isinstance(release, Release)
     declared = [column.name for column in release.schema.columns if column.is_declared]
     learnt = [column.name for column in release.schema.columns if not column.is_declared]
     return (
@@ -151,15 +182,16 @@ def _declared(release: Release) -> str:
     )
 
 
-def _how_many(release: Release) -> str:
+def _how_many(release: Artefact) -> str:
     contents = release.manifest.contents
-    rows = f"; the file has {contents.num_rows:,} rows" if isinstance(release, RecordsRelease) else ""
+    by_row, part = isinstance(release, RecordsRelease | ImageRowsRelease), _words(release).part
+    rows = f"; the file has {contents.num_rows:,} rows" if by_row else ""
     if contents.records_exact:
-        return f"the number of records, {contents.num_records:,.0f}{rows}"
-    return f"not the number of records, which is protected: a noisy count says {contents.num_records:,.0f}{rows}"
+        return f"the number of {part}s, {contents.num_records:,.0f}{rows}"
+    return f"not the number of {part}s, which is protected: a noisy count says {contents.num_records:,.0f}{rows}"
 
 
-def _contents(release: Release | None) -> str:
+def _contents(release: Artefact | None) -> str:
     if release is None:
         return "noisy rows (`records`) or noisy tables of counts (`aggregates`)."
     if isinstance(release, AggregatesRelease):
@@ -167,18 +199,22 @@ def _contents(release: Release | None) -> str:
         return f"counts of every pair of columns{by}."
     if isinstance(release, RecordsRelease):
         return "one row a record or padding, encoded and noised, in random order."
-    return contents_in_words(release)
+    if isinstance(release, ImageRowsRelease):
+        return "one row an image or padding, encoded and noised, class by class, in random order within a class."
+    return "sums over the images of a class: of their components, and of products of these."
 
 
-def _not_covered(release: Release | None) -> list[str]:
+def _not_covered(release: Artefact | None) -> list[str]:
+    whole, plural, part, _ = _words(release)
     items = [
-        "**What can be learnt without a person's record.** If the table shows that smokers fall ill, it shows it of "
+        f"**What can be learnt without a person's {part}.** If the {whole} shows that smokers fall ill, it shows it of "
         "smokers who are not in it.",
-        "**What the schema gives away.** Bounds or categories that were declared by looking at the table are leaked.",
-        "**Several releases.** Each adds to what is spent; the ledger keeps the sum for one table and cannot know that "
-        "two tables hold the same people.",
-        "**Comparing with the real table.** Scores and reports computed from private rows are not private, unless made "
-        "from the release alone.",
+        f"**What the schema gives away.** Bounds or categories that were declared by looking at the {whole} are "
+        "leaked.",
+        f"**Several releases.** Each adds to what is spent; the ledger keeps the sum for one {whole} and cannot know "
+        f"that two {plural} hold the same people.",
+        f"**Comparing with the real {whole}.** Scores and reports computed from private {part}s are not private, "
+        "unless made from the release alone.",
         "**The machine that makes the release**: its memory, its log, its errors (which name values), how long it "
         "takes.",
         "**Floating point to the last bit.** Noise is drawn as 64-bit numbers and rounded to a grid of σ/256; the "
@@ -186,16 +222,16 @@ def _not_covered(release: Release | None) -> list[str]:
         "processor.",
         "**An external audit.** There has been none, of method or code.",
     ]
-    if release is None or isinstance(release, AggregatesRelease):
+    if release is None or isinstance(release, AggregatesRelease | ImageMomentsRelease):
         items.insert(
             4,
-            "**The collector.** With `aggregates` the noise is added by whoever holds the whole table, and that holder "
-            "is trusted.",
+            f"**The collector.** With `aggregates` the noise is added by whoever holds the whole {whole}, and that "
+            "holder is trusted.",
         )
     return ["\n".join(f"- {item}" for item in items)]
 
 
-def _tested(release: Release | None, audit: dict[str, Any]) -> list[str]:
+def _tested(release: Artefact | None, audit: dict[str, Any]) -> list[str]:
     findings = audit["findings"]
     if release is not None:
         findings = [finding for finding in findings if _is_like(finding["setting"], release)]
@@ -231,7 +267,7 @@ def _tested(release: Release | None, audit: dict[str, Any]) -> list[str]:
         "help. The profile alone claims its own part of the ε of its release. Settings *as published* use nothing but "
         "the file, without knowing which row is whose, which no accounting counts on; they are there to find leaks, "
         "and their bounds are far from the claim.",
-        _table(heading, rows) if rows else "No setting like this one was audited with this version.",
+        _table(heading, rows) if rows else _UNAUDITED,
         "In the tests the code is broken on purpose (less noise, rows that are too long, a leaked count, missing "
         "padding, seeded noise, rows in the table's order, categories shown too early), and the audit must find each.",
     ]
@@ -254,7 +290,7 @@ def audit_command(release: Release) -> str:
     return " ".join(words)
 
 
-def _is_like(setting: str, release: Release) -> bool:
+def _is_like(setting: str, release: Artefact) -> bool:
     """Whether an audited setting is of the release's kind, or of the profile, under its neighbours."""
     kind = "records" if isinstance(release, RecordsRelease) else "aggregates"
     of_table = isinstance(release, RecordsRelease | AggregatesRelease)
