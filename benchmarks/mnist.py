@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from image_classifiers import accuracies
-from image_merf import merf_samples
+from image_merf import FREQUENCIES, PUBLISHED_FREQUENCIES, merf_samples
 from microtome.generators.image import ImageNetworkSettings
 from microtome.images import ImageSet, read_images
 from microtome.private import release_images
@@ -63,7 +63,8 @@ METHODS: dict[str, dict[str, Any]] = {
             num_slices=4,
         ),
     },
-    "real images": {"rate": None},
+    "real images": {"rate": None, "epsilons": [INFINITE]},
+    "merf, 10,000 features": {"rate": None, "epsilons": [1.0], "num_frequencies": PUBLISHED_FREQUENCIES},
 }
 
 
@@ -74,7 +75,7 @@ def main() -> None:
     results = ResultFile(FOLDER / "mnist.json")
     for method in arguments.methods:
         for seed in arguments.seeds:
-            for epsilon in [INFINITE] if method == "real images" else arguments.epsilons:
+            for epsilon in METHODS[method].get("epsilons", arguments.epsilons):
                 key = {"method": method, "epsilon": epsilon, "seed": seed}
                 if not results.has(key):
                     results.put(key, run(method, epsilon, seed, train, test))
@@ -112,7 +113,15 @@ def synthetic(method: str, epsilon: float, seed: int, train: ImageSet) -> tuple[
         train = ImageSet(pixels=train.pixels[chosen], labels=train.labels[chosen])
     if kind is None:
         images, labels = _unit(train)
-        return merf_samples(images, labels, epsilon=epsilon, delta=DELTA, num_samples=NUM_SAMPLES, seed=seed)
+        return merf_samples(
+            images,
+            labels,
+            epsilon=epsilon,
+            delta=DELTA,
+            num_samples=NUM_SAMPLES,
+            seed=seed,
+            num_frequencies=plan.get("num_frequencies", FREQUENCIES),
+        )
     subsample = rate if kind == "records" else None
     release = release_images(
         train, SCHEMA, epsilon=epsilon, delta=DELTA, kind=kind, subsample=subsample, slice_dim=plan.get("slice_dim", 1)
