@@ -1,7 +1,7 @@
 """An audit that cannot fail proves nothing: each of these breaks the real code, and the audit must say so.
 
-Noise is never seeded, so these are statistical tests. What is broken is broken enough that the bound ends far above the
-claim, and a sound mechanism would be accused with a probability of at most ``ERROR``.
+A verdict is a statistic of the noise, which is the same in every run of these tests. What is broken is broken enough
+that other noise would do as well, and a sound mechanism would be accused by at most ``ERROR`` of all noises.
 """
 
 from __future__ import annotations

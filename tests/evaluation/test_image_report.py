@@ -13,6 +13,7 @@ from microtome.images.writing import write_images
 from microtome.private import release_images
 from microtome.release import ImageRelease
 from microtome.schema import ImageSchema
+from support import repeatable_noise
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,8 @@ def digits() -> tuple[ImageSet, ImageSchema]:
 
 @pytest.fixture(scope="module")
 def release(digits: tuple[ImageSet, ImageSchema]) -> ImageRelease:
-    return release_images(*digits, epsilon=5.0, delta=1e-5)
+    with repeatable_noise():
+        return release_images(*digits, epsilon=5.0, delta=1e-5)
 
 
 def halves(images: ImageSet) -> tuple[ImageSet, ImageSet]:

@@ -4,12 +4,13 @@ import runpy
 
 import pytest
 
-from support import ROOT
+from support import ROOT, repeatable_noise
 
 
 def test_example_runs_and_learns(capsys: pytest.CaptureFixture[str]) -> None:
     example = runpy.run_path(str(ROOT / "examples" / "own_generator.py"))
-    model = example["main"](people=3000, steps=60)
+    with repeatable_noise():
+        model = example["main"](people=3000, steps=60)
     assert type(model.model.generator).__name__ == "LatentClasses"
     scores = [score for _, score in model.fit_.history]
     assert min(scores) < scores[0]
