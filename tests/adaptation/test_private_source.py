@@ -24,6 +24,7 @@ from microtome.private import release_images
 from microtome.progress import silent
 from microtome.release import ImageRelease
 from microtome.schema import ImageSchema
+from support import repeatable_noise
 
 SCHEMA = ImageSchema(height=8, width=8, low=0.0, high=1.0)
 LOOK = {"log height": -0.3, "right": 0.2, "slant": 0.3}
@@ -35,13 +36,14 @@ SETTINGS = replace(QUICK, epochs=4, align_from=4, images_per_epoch=5120)
 def released(tmp_path_factory: pytest.TempPathFactory) -> ImageRelease:
     """The private source, with its labels."""
     images, labels, _, _ = domains()
-    return release_images(
-        ImageSet.from_arrays(images[..., None], labels),
-        replace(SCHEMA, classes=tuple(range(10))),
-        epsilon=20.0,
-        delta=1e-4,
-        output=tmp_path_factory.mktemp("private") / "source.release",
-    )
+    with repeatable_noise():
+        return release_images(
+            ImageSet.from_arrays(images[..., None], labels),
+            replace(SCHEMA, classes=tuple(range(10))),
+            epsilon=20.0,
+            delta=1e-4,
+            output=tmp_path_factory.mktemp("private") / "source.release",
+        )
 
 
 def target() -> tuple[np.ndarray, np.ndarray]:

@@ -90,6 +90,17 @@ def test_the_look_is_found_again(published: Published, kind: str, tolerance: flo
     assert found["rotation"] == pytest.approx(0.0, abs=2 * tolerance)
 
 
+def test_more_ones_are_not_taken_for_thinner_digits() -> None:
+    """A target of the source's own look with other shares of classes: the look stays nearly as it was."""
+    plain = source()
+    rare = (plain.labels == 0) | (plain.labels == 8)
+    kept = torch.cat([plain.images[~rare], plain.images[plain.labels == 1]])
+    moments = TargetMoments.of_images(kept.numpy())
+    found = learn_transform(moments, plain, 0, silent).settings()
+    for name in ("log height", "log width", "right", "down", "slant"):
+        assert found[name] == pytest.approx(0.0, abs=0.04), found
+
+
 @pytest.mark.parametrize("kind", ["aggregates", "records"])
 def test_the_discrepancy_is_least_for_the_true_look(published: Published, kind: str) -> None:
     moments, plain = TargetMoments.of_release(published(kind)), source()

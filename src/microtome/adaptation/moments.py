@@ -163,15 +163,24 @@ class TargetMoments:
         planes = (images - self.offset[:, None, None]).flatten(2)
         return (planes @ self.basis.T).flatten(1)
 
-    def discrepancy(self, images: Float[Tensor, "b c h w"]) -> Float[Tensor, ""]:
-        """Minus the log-likelihood, but for a constant, of these moments if the target looks like a batch of images."""
+    def discrepancy(
+        self, images: Float[Tensor, "b c h w"], weights: Float[Tensor, " b"] | None = None
+    ) -> Float[Tensor, ""]:
+        """Minus the log-likelihood, but for a constant, of these moments if the target looks like a batch of images.
+
+        Args:
+            images: The batch.
+            weights: What each image counts, adding up to 1; all alike by default.
+        """
         encoded = self.encode(images)
-        number, dim = encoded.shape
+        dim = encoded.shape[1]
+        counts = (encoded.new_full((len(encoded),), 1.0 / len(encoded)) if weights is None else weights)[:, None]
         residuals = _clipped((encoded - self.centre) / self.residual_radius)
-        of_mean = (_clipped(encoded).mean(dim=0) - self.mean).square().sum()
-        of_second = (residuals.T @ residuals / number - self.second).square().sum()
-        mean_variance = self.mean_variance + 1.0 / (dim * number)
-        second_variance = self.second_variance + 1.0 / (dim**2 * number)
+        of_mean = ((counts * _clipped(encoded)).sum(dim=0) - self.mean).square().sum()
+        of_second = ((counts * residuals).T @ residuals - self.second).square().sum()
+        draws = float(counts.detach().square().sum())
+        mean_variance = self.mean_variance + draws / dim
+        second_variance = self.second_variance + draws / dim**2
         # A pair of numbers off the diagonal is one number, noised once; one on it has twice the variance.
         return 0.5 * (of_mean / mean_variance + 0.5 * of_second / second_variance)
 

@@ -2,8 +2,10 @@
 
 All that is asked of the target is its moments (``moments``), from a release, for which the private images were looked
 at once, or from public images. Source images are redrawn (``transform``) until they have the same moments; they have
-kept their labels. A Gaussian prior of no change of look holds back what noise leaves open. Nothing here touches
-private images: training may be repeated, tuned and restarted at no cost.
+kept their labels. Classes may be more or less frequent in the target: source images count by the weight of their
+class, which is found together with the look, or a target with more ones would be taken for a thinner one. Gaussian
+priors of no change hold back what noise leaves open. Nothing here touches private images: training may be repeated,
+tuned and restarted at no cost.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ _BATCH = 128
 _LEARNING_RATE = 0.02
 _PRIOR_SCALE = 0.3
 """How much a parameter of the look is expected to differ from none: a third in size, a sixth of the width in place."""
+_SHARE_SCALE = 0.5
+"""How much the logarithm of a class's share is expected to differ from the source's."""
 _AT_ONCE = 1024
 
 
@@ -83,12 +87,15 @@ def learn_transform(moments: TargetMoments, source: Source, seed: int, progress:
     """The change of look that gives source images the target's moments."""
     random = torch.Generator().manual_seed(seed)
     transform = ImageTransform()
-    optimiser = torch.optim.Adam(transform.parameters(), lr=_LEARNING_RATE)
+    shares = torch.zeros(int(source.labels.max()) + 1, requires_grad=True)
+    optimiser = torch.optim.Adam([*transform.parameters(), shares], lr=_LEARNING_RATE)
     for step in range(_STEPS):
         for group in optimiser.param_groups:
             group["lr"] = _LEARNING_RATE * (1.0 - step / _STEPS)
         chosen = torch.randint(len(source.images), (_BATCH,), generator=random)
-        loss = moments.discrepancy(transform(source.images[chosen])) + 0.5 * transform.change() / _PRIOR_SCALE**2
+        weights = torch.softmax(shares[source.labels[chosen]], dim=0)
+        prior = 0.5 * transform.change() / _PRIOR_SCALE**2 + 0.5 * shares.square().sum() / _SHARE_SCALE**2
+        loss = moments.discrepancy(transform(source.images[chosen]), weights) + prior
         if not torch.isfinite(loss):
             raise ModelError(f"the discrepancy from the target's moments is {loss.item()} at step {step}")
         optimiser.zero_grad()
