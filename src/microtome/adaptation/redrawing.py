@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.moments import TargetMoments
@@ -62,7 +64,7 @@ class RedrawnTraining:
         A resumed run learns the look anew, which takes seconds and gives the same.
         """
         with torch_threads(self.settings.threads):
-            look = learn_transform(self.moments, source, seed, self.progress)
+            look, _ = learn_transform(self.moments, source, seed, self.progress)
         _, channels, height, width = source.images.shape
         network = build_network((channels, height, width), len(classes), self.settings.radius, seed)
         trainer = AdaptationTrainer(network, redrawn(source, look), self.settings, seed=seed, progress=self.progress)
@@ -83,8 +85,10 @@ class RedrawnTraining:
         return trainer, look, trainer.run(None, save)
 
 
-def learn_transform(moments: TargetMoments, source: Source, seed: int, progress: Progress) -> ImageTransform:
-    """The change of look that gives source images the target's moments."""
+def learn_transform(
+    moments: TargetMoments, source: Source, seed: int, progress: Progress
+) -> tuple[ImageTransform, Float[Tensor, " v"]]:
+    """The change of look that gives source images the target's moments, and the classes' shares that go with it."""
     random = torch.Generator().manual_seed(seed)
     transform = ImageTransform()
     shares = torch.zeros(int(source.labels.max()) + 1, requires_grad=True)
@@ -102,7 +106,8 @@ def learn_transform(moments: TargetMoments, source: Source, seed: int, progress:
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         progress("look", step + 1, _STEPS, f"discrepancy {loss.item():.4g}")
-    return transform
+    frequencies = torch.bincount(source.labels).float() * shares.detach().exp()
+    return transform, frequencies / frequencies.sum()
 
 
 def redrawn(source: Source, transform: ImageTransform) -> Source:
