@@ -32,12 +32,12 @@ class MixtureSettings:
         components: Components a class of the pivot, or in all without one.
         start_spread: Standard deviation of the logits about the margins when training starts.
         prior: What a nat that a component knows about a column has to explain of the tables, in units of χ² a
-            column: higher is smoother.
+            level of the table: higher is smoother.
     """
 
     components: int = 256
     start_spread: float = 0.5
-    prior: float = 20.0
+    prior: float = 5.0
 
     def __post_init__(self) -> None:
         if self.components < 1:

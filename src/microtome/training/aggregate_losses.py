@@ -66,19 +66,19 @@ class AggregateLoss:
 
     The tables of a mixture are known exactly. For them the loss is, in units of what there is to learn,
 
-        χ² + prior · C · Σ_c √(w_c/10) · I(column c; component),
+        χ² + prior · D · Σ_c √(w_c/10) · I(column c; component),
 
-    C being the number of columns and w_c the levels of column c: what the components know about a column, in nats,
-    has to pay for itself in tables met. Without the second part a mixture learns the noise too. It makes wide
-    columns, whose tables are mostly noise, pay more, and fades by itself where the noise is small, because then
-    there is much to be gained.
+    w_c being the levels of column c and D those of all columns, which are the cells in whose noise a level could find
+    something to explain: what the components know about a column, in nats, has to pay for itself in tables met.
+    Without the second part a mixture learns the noise too. It makes wide columns, whose tables are mostly noise, pay
+    more, and fades by itself where the noise is small, because then there is much to be gained.
 
     Args:
         release: What is fitted.
         mix: Only its moments apply: there are no rows to slice.
         held_out: The share h of the information that is left to the judge.
         batch_size: Rows a batch, of generators that are sampled.
-        prior: What a nat that a component knows has to explain, in units of χ² a column.
+        prior: What a nat that a component knows has to explain, in units of χ² a level of the table.
         exact: Whether the generator is a mixture.
         generator: Splits the noise.
     """
@@ -164,9 +164,9 @@ def _encoded(model: Generator, rows: Float[Tensor, "k d"]) -> Float[Tensor, "k d
 
 
 def _prices(release: AggregatesRelease) -> Float[Tensor, " d"]:
-    """The price of a nat, level by level: the columns there are, more for wide columns."""
-    blocks = release.codebook.blocks
-    prices = np.concatenate([np.full(block.width, len(blocks) * np.sqrt(block.width / 10.0)) for block in blocks])
+    """The price of a nat, level by level: the levels there are, more for wide columns."""
+    widths = np.array([block.width for block in release.codebook.blocks])
+    prices = np.repeat(widths.sum() * np.sqrt(widths / 10.0), widths)
     return torch.tensor(prices, dtype=torch.float32)
 
 

@@ -15,7 +15,7 @@ from microtome.training.losses import LossMix
 from microtome.training.slices import SliceChoice
 
 _NETWORK: dict[str, Any] = {"steps": 600, "learning_rate": 2e-3, "check_every": 50}
-_MIXTURE: dict[str, Any] = {"steps": 200, "learning_rate": 0.1, "check_every": 10}
+_MIXTURE: dict[str, Any] = {"steps": 400, "learning_rate": 0.2, "check_every": 10}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +26,9 @@ class FitSettings:
         network: Shape of the built-in network, which is fitted to records.
         mixture: Shape of the built-in mixture, which is fitted to aggregates.
         loss: What is minimised.
-        steps: Most steps of the optimiser; by default 200 for a mixture, 600 otherwise.
+        steps: Most steps of the optimiser; by default 400 for a mixture, 600 otherwise.
         batch_size: Synthetic rows a step. A mixture has no batches; it meets margins as if it had.
-        learning_rate: Peak of the one-cycle schedule; by default 0.1 for a mixture, 0.002 otherwise.
+        learning_rate: Peak of the one-cycle schedule; by default 0.2 for a mixture, 0.002 otherwise.
         held_out: Share of the release's rows that training does not see, by which the best state is chosen.
         check_every: Steps between two looks at the held-out score; by default 10 for a mixture, 50 otherwise.
         patience: Looks without improvement after which training stops; ``None`` for never.

@@ -99,7 +99,7 @@ def _suggest_mixture(trial: Any, base: FitSettings) -> FitSettings:
     mixture = MixtureSettings(
         components=trial.suggest_categorical("components", [64, 128, 256, 512]),
         start_spread=trial.suggest_float("start_spread", 0.2, 1.0, log=True),
-        prior=trial.suggest_float("prior", 3.0, 300.0, log=True),
+        prior=trial.suggest_float("prior", 0.5, 50.0, log=True),
     )
     return replace(
         base,
