@@ -170,7 +170,7 @@ def _keys(task: str, seed: int, methods: list[str], epsilons: list[float]) -> It
         if "released" in methods:
             yield {**of_epsilon, "method": "released", "kind": "records"}
         if "reverse" in methods:
-            for kind in ("adapted", "as it is"):
+            for kind in ("adapted", "as it is") if epsilon == EPSILONS[0] else ("adapted",):
                 yield {**of_epsilon, "method": "reverse", "kind": kind}
         if "private" in methods and epsilon == EPSILONS[0]:
             for alignment in ("kernel", "wasserstein"):
