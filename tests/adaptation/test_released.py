@@ -31,6 +31,8 @@ SCHEMA = ImageSchema(height=16, width=16, low=0.0, high=1.0, components=40)
 LOOK = {"log height": -0.3, "right": 0.15, "slant": 0.25}
 """How the target differs from the source: flatter, further right, slanted."""
 SETTINGS = replace(QUICK, epochs=6, align_from=6, images_per_epoch=None)
+FAR = 8.0
+"""Standard deviations that no number is off by, whatever the noise."""
 Published = Callable[..., ImageRelease]
 
 
@@ -89,6 +91,24 @@ def test_the_look_is_found_again(published: Published, kind: str, tolerance: flo
     for name, value in LOOK.items():
         assert found[name] == pytest.approx(value, abs=tolerance), found
     assert found["rotation"] == pytest.approx(0.0, abs=2 * tolerance)
+
+
+@pytest.mark.parametrize(("kind", "subsample"), [("aggregates", None), ("records", None), ("records", 0.5)])
+def test_moments_of_a_release_are_those_of_its_images(kind: str, subsample: float | None) -> None:
+    """Up to what is said of their error: padding, sampling and the noise's own part of products are accounted for."""
+    images = target()[0]
+    release = release_images(
+        ImageSet.from_arrays(images), SCHEMA, epsilon=20.0, delta=1e-5, kind=kind, subsample=subsample
+    )
+    moments = TargetMoments.of_release(release)
+    rows = release.code.encode(images) / release.radius
+    clipped = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    residuals = (rows - moments.centre.numpy()) / moments.residual_radius
+    residuals /= np.maximum(np.linalg.norm(residuals, axis=1, keepdims=True), 1.0)
+    of_mean = (moments.mean.numpy() - clipped.mean(axis=0)) / moments.mean_variance**0.5
+    of_second = (moments.second.numpy() - residuals.T @ residuals / len(rows)) / moments.second_variance**0.5
+    assert np.abs(of_mean).max() < FAR
+    assert np.abs(of_second).max() < FAR
 
 
 def test_more_ones_are_not_taken_for_thinner_digits() -> None:
