@@ -111,7 +111,7 @@ def test_stacking_weights_are_the_best_non_negative_ones() -> None:
     rng = np.random.default_rng(0)
     views = rng.normal(size=(200, 3))
     wanted = views @ np.array([0.7, -0.5, 0.2]) + 0.1 * rng.normal(size=200)
-    weights = _stack(views.T @ views, views.T @ wanted)
+    weights = _stack(views.T @ views, views.T @ wanted, 0.1)
     assert weights.min() >= 0.0
     assert weights[1] == 0.0
     best = np.linalg.norm(wanted - views @ weights)
@@ -121,5 +121,20 @@ def test_stacking_weights_are_the_best_non_negative_ones() -> None:
 
 
 def test_no_weights_for_nothing_and_none_beyond_the_largest() -> None:
-    assert not _stack(np.zeros((2, 2)), np.zeros(2)).any()
-    assert _stack(np.eye(2), np.array([40.0, 0.3])).tolist() == pytest.approx([1.5, 0.3])
+    assert not _stack(np.zeros((2, 2)), np.zeros(2), 1.0).any()
+    assert _stack(np.eye(2), np.array([40.0, 0.3]), 0.0).tolist() == pytest.approx([1.5, 0.3])
+
+
+def test_a_gain_within_the_noise_is_no_dependence() -> None:
+    """Of one view, whose noise is known: the weight stands if it is worth more than 2.5 standard errors."""
+    gram, chance = np.array([[8.0]]), np.sqrt(2.0 * 8.0)
+    assert _stack(gram, np.array([2.6 * chance]), 1.0).any()
+    assert not _stack(gram, np.array([2.4 * chance]), 1.0).any()
+
+
+def test_what_chance_gains_is_as_large_as_is_said() -> None:
+    """Symmetric noise, every entry twice: the standard error is that of what is summed."""
+    rng = np.random.default_rng(0)
+    view = np.tile(rng.normal(size=300), 2)
+    gains = [view @ np.tile(rng.normal(size=300), 2) for _ in range(2000)]
+    assert np.std(gains) == pytest.approx(np.sqrt(2.0 * view @ view), rel=0.06)

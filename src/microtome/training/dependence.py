@@ -11,8 +11,9 @@ the noise by its singular values, each in another view of the matrix R of all cr
 None is best everywhere, and the release itself can tell: rows are cut into folds, the estimators see all folds
 but one, and non-negative weights are chosen so that their sum comes nearest to the raw moments of the fold they
 did not see (stacking). Errors of independent rows are independent, so this is an unbiased judge. Pairs with the
-declared target have weights of their own: they are encoded longer, so they hold more signal. The weights are
-then applied to the estimators on all rows. Nothing here costs privacy.
+declared target have weights of their own: they are encoded longer, so they hold more signal. Where the gain on
+unseen folds is within their noise, columns stay independent: noise taken for dependence does more harm. The weights
+are then applied to the estimators on all rows. Nothing here costs privacy.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ Floats = NDArray[np.float64]
 Blocks = list[tuple[int, int]]
 _PAIRWISE = ((Denoising.SOFT, 1.0), (Denoising.OPTIMAL, 1.0), (Denoising.OPTIMAL, 1.5))
 _LARGEST_WEIGHT = 1.5
+_LEAST_EVIDENCE = 2.5
+"""Standard errors by which the weights have to do better on rows they have not seen than no dependence at all."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,17 +63,19 @@ def estimate_dependence(release: RecordsRelease, first: int, last: int, *, folds
     groups = _groups(release)
     grams = [np.zeros((0, 0))] * len(groups)
     fits = [np.zeros(0)] * len(groups)
+    spread = 0.0
     for part in parts:
         rest = SliceSums(num_rows=total.num_rows - part.num_rows, second=total.second - part.second)
-        candidates, unseen = _candidates(residual(release, rest)), residual(release, part).matrix
+        candidates, unseen = _candidates(residual(release, rest)), residual(release, part)
+        spread = max(spread, unseen.noise_level)
         for index, group in enumerate(groups):
             columns = np.stack([candidate[group] for candidate in candidates], axis=1)
             grams[index] = columns.T @ columns + (grams[index] if grams[index].size else 0.0)
-            fits[index] = columns.T @ unseen[group] + (fits[index] if fits[index].size else 0.0)
+            fits[index] = columns.T @ unseen.matrix[group] + (fits[index] if fits[index].size else 0.0)
     stacked = np.zeros((release.codebook.dim, release.codebook.dim))
     candidates = _candidates(residual(release, total))
     for group, gram, fit in zip(groups, grams, fits, strict=True):
-        for weight, candidate in zip(_stack(gram, fit), candidates, strict=True):
+        for weight, candidate in zip(_stack(gram, fit, spread), candidates, strict=True):
             stacked[group] += weight * candidate[group]
     scale = np.where(release.codebook.scale > 0, release.codebook.scale, 1.0)
     stacked /= np.outer(scale, scale)
@@ -131,13 +136,20 @@ def _column_against_rest(noisy: Residual) -> Floats:
     return np.where(noisy.matrix == 0.0, 0.0, result)
 
 
-def _stack(gram: Floats, fit: Floats) -> Floats:
-    """Non-negative weights w that minimise wᵀ·gram·w − 2·fit·w."""
+def _stack(gram: Floats, fit: Floats, noise_level: float) -> Floats:
+    """Non-negative weights w that minimise wᵀ·gram·w − 2·fit·w; none unless that is beyond chance.
+
+    What the weights gain on unseen entries is fit·w. Every entry is there twice, so that the noise of an entry gives
+    it a variance of 2·noise²·wᵀ·gram·w.
+    """
     size = np.trace(gram)
     if size <= 0.0:
         return np.zeros(len(fit))
     lower = np.linalg.cholesky(gram + 1e-9 * size * np.eye(len(gram)))
     weights: Floats = nnls(lower.T, np.linalg.solve(lower, fit))[0]
+    chance = noise_level * np.sqrt(2.0 * weights @ gram @ weights)
+    if fit @ weights < _LEAST_EVIDENCE * chance:
+        return np.zeros(len(fit))
     return np.minimum(weights, _LARGEST_WEIGHT)
 
 
