@@ -130,7 +130,8 @@ def load_task(task: str, seed: int) -> Domains:
 
 
 def _run_task(results: ResultFile, task: str, seed: int, options: argparse.Namespace) -> None:
-    missing = [key for key in _keys(task, seed, options.methods, options.epsilons) if not results.has(key)]
+    keys = _keys(task, seed, options.methods, options.epsilons)
+    missing = [key for key in keys if key.get("alignment") in (None, *options.alignments) and not results.has(key)]
     if not missing:
         return
     domains = load_task(task, seed)
@@ -334,6 +335,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--alignments", nargs="+", choices=list(Alignment), default=list(Alignment))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--epsilons", nargs="+", type=float, choices=EPSILONS, default=list(EPSILONS))
     parser.add_argument("--results", type=Path, default=FOLDER / "adaptation.json")
