@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from comparison import LOWER_IS_BETTER, METRICS, Comparison, Row, paper_rows, spread
@@ -12,15 +13,19 @@ WHOLE_TABLES = (5.1, 8.1, 1.0)
 GRID_METRICS = ("contingency", "auc", "pair_error", "detector_auc")
 
 
-def sections(comparison: Comparison) -> list[str]:
-    """All parts of the page that come from the comparison."""
-    if not comparison.runs:
+def sections(comparisons: list[Comparison]) -> list[str]:
+    """All parts of the page that come from the comparison; the first has plots and the paper's figures."""
+    first, *others = [one for one in comparisons if one.runs] or [None]
+    if first is None:
         return []
-    parts = [_INTRODUCTION.format(title=comparison.source.title), _methods(comparison)]
-    for epsilon in WHOLE_TABLES:
-        if epsilon in comparison.epsilons:
-            parts += _at_epsilon(comparison, epsilon)
-    return [*parts, *_grid(comparison), *_costs(comparison)]
+    parts = [_INTRODUCTION.format(title=first.source.title), _methods(first)]
+    for comparison in (first, *others):
+        parts += [] if comparison is first else [f"## The same on other tables: {comparison.source.title}"]
+        for epsilon in WHOLE_TABLES:
+            if epsilon in comparison.epsilons:
+                parts += _at_epsilon(comparison, epsilon, printed=comparison is first)
+        parts += _grid(comparison)
+    return [*parts, *_costs(first)]
 
 
 _INTRODUCTION = """
@@ -41,14 +46,38 @@ def _methods(comparison: Comparison) -> str:
     return table(["method", "what it is here"], rows)
 
 
-def _at_epsilon(comparison: Comparison, epsilon: float) -> list[str]:
-    parts = [f"### ε = {epsilon:g}", *_winners(comparison, epsilon)]
+def _at_epsilon(comparison: Comparison, epsilon: float, *, printed: bool) -> list[str]:
+    where = f"{comparison.source.title}, ε = {epsilon:g}"
+    parts = [f"### {where}", *_winners(comparison, epsilon), *_who_wins_where(comparison, epsilon)]
     heading = ["", *METRICS.values(), "processor time, s", "memory, MiB", "seeds"]
     for task in comparison.tasks:
         lines = [_line(row) for row in comparison.rows(task, epsilon)]
-        lines += [_paper_line(method, metrics) for method, metrics in paper_rows(task, epsilon)]
+        if printed:
+            lines += [_paper_line(method, metrics) for method, metrics in paper_rows(task, epsilon)]
         parts += [f"#### {task}, ε = {epsilon:g}", table(heading, lines)]
     return parts
+
+
+def _who_wins_where(comparison: Comparison, epsilon: float) -> list[str]:
+    """The best private method of every task and metric, and how often each is."""
+    lines, wins = [], Counter[str]()
+    for metric, title in METRICS.items():
+        cells = []
+        for task in comparison.tasks:
+            found = {row.method: row.mean(metric) for row in comparison.rows(task, epsilon)}
+            private = {m: v for m, v in found.items() if v is not None and METHODS[m].uses_epsilon}
+            if len(private) < 2:
+                cells.append("")
+                continue
+            order = sorted(private, key=private.__getitem__, reverse=metric not in LOWER_IS_BETTER)
+            wins[order[0]] += 1
+            cells.append(" > ".join(f"{METHODS[m].title} {private[m]:.3f}" for m in order[:2]))
+        lines.append([title, *cells])
+    if not wins:
+        return []
+    counts = ", ".join(f"{METHODS[method].title} {count}" for method, count in wins.most_common())
+    sentence = f"The best private method and the next, by means over seeds. Of {wins.total()} cells are won: {counts}."
+    return [sentence, table(["", *comparison.tasks], lines)]
 
 
 def _winners(comparison: Comparison, epsilon: float) -> list[str]:
@@ -99,26 +128,27 @@ def _paper_line(method: str, metrics: dict[str, list[float] | None]) -> list[Any
 
 
 def _grid(comparison: Comparison) -> list[str]:
-    """Quality against ε, of methods that were run at more than two."""
-    epsilons = comparison.epsilons
-    if len(epsilons) < 3:
+    """Quality against ε, mean over the tasks, of methods that were run on all of them at more than two ε."""
+    averages = {epsilon: comparison.averages(epsilon) for epsilon in comparison.epsilons}
+    methods = [
+        method
+        for method in METHODS
+        if METHODS[method].uses_epsilon and sum(method in found for found in averages.values()) > 2
+    ]
+    if not methods:
         return []
-    parts = ["### Quality against ε"]
+    parts = ["### Quality against ε", "Means over the tasks; the plot below and the HTML page have every task."]
     for metric in GRID_METRICS:
-        for task in comparison.tasks:
-            by_epsilon = {e: {row.method: row for row in comparison.rows(task, e) if row.runs} for e in epsilons}
-            lines = [
-                [
-                    METHODS[m].title,
-                    *[spread(by_epsilon[e][m].values(metric)) if m in by_epsilon[e] else "" for e in epsilons],
-                ]
-                for m in METHODS
-                if METHODS[m].uses_epsilon and sum(m in rows for rows in by_epsilon.values()) > 2
-            ]
-            if lines:
-                heading = ["ε =", *[f"{e:g}" for e in epsilons]]
-                parts += [f"{task}, {METRICS[metric]}:", table(heading, lines)]
+        lines = [
+            [METHODS[m].title, *[_figure(found[m].get(metric)) if m in found else "" for found in averages.values()]]
+            for m in methods
+        ]
+        parts += [f"{METRICS[metric]}:", table(["ε =", *[f"{epsilon:g}" for epsilon in averages]], lines)]
     return parts
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _costs(comparison: Comparison) -> list[str]:

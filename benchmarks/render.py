@@ -12,6 +12,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from adaptation_page import section as adaptation_section
+from census import Source
 from comparison import METRICS as ALL_METRICS
 from comparison import Comparison
 from comparison_page import sections, table
@@ -28,8 +29,8 @@ Run = dict[str, Any]
 
 def main() -> None:
     records = _runs("records_quality")
-    comparison = Comparison()
-    parts = [_INTRODUCTION, _machine(records), *sections(comparison)]
+    comparison, *others = (Comparison(source) for source in (Source.STATES, Source.CALIFORNIA, Source.ADULT))
+    parts = [_INTRODUCTION, _machine(records), *sections([comparison, *others])]
     parts += quality_section(comparison)
     parts += _choices()
     parts += _losses(records)

@@ -76,7 +76,7 @@ def test_a_metric_that_is_none_is_left_out(folder):
 
 
 def test_markdown_has_mean_failures_and_the_papers_figures(folder):
-    text = "\n".join(sections(Comparison(folder=folder)))
+    text = "\n".join(sections([Comparison(folder=folder)]))
     assert "0.750 ± 0.071" in text
     assert "time limit: not done after 900 s of processor time" in text
     assert "12.2 of 200 epochs fit the time limit" in text
@@ -86,7 +86,7 @@ def test_markdown_has_mean_failures_and_the_papers_figures(folder):
 
 
 def test_the_best_private_mean_is_bold_and_a_method_that_failed_is_not_in_the_means(folder):
-    text = "\n".join(sections(Comparison(folder=folder)))
+    text = "\n".join(sections([Comparison(folder=folder)]))
     means = text[text.index("Means over") : text.index("#### Income")]
     assert "**0.850**" in means
     assert "**0.200**" in means
@@ -107,7 +107,7 @@ def test_the_page_is_the_same_every_time(folder):
 
 
 def test_nothing_run_gives_no_section(tmp_path):
-    assert sections(Comparison(folder=tmp_path)) == []
+    assert sections([Comparison(folder=tmp_path)]) == []
 
 
 def test_the_paper_has_five_methods_on_every_task():
