@@ -309,23 +309,26 @@ def plot(runs: list[dict[str, Any]], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(TASKS), figsize=(11, 4.2), sharey=True, layout="constrained")
+    figure, axes = pyplot.subplots(1, len(TASKS), figsize=(12, 4.2), sharey=True, layout="constrained")
+    colours = {title: pyplot.get_cmap("tab10")(number % 10) for number, title in enumerate(TITLES.values())}
+    shown: dict[str, Any] = {}
     for axis, task in zip(axes, TASKS, strict=True):
-        for number, (title, values) in enumerate(curves(runs, task).items()):
-            colour = f"C{number}"
+        for title, values in curves(runs, task).items():
             if None in values:
-                axis.axhline(mean(values[None]), color=colour, linestyle="--", label=title)
+                shown[title] = axis.axhline(mean(values[None]), color=colours[title], linestyle="--")
                 continue
             points = sorted((epsilon, accuracies) for epsilon, accuracies in values.items() if epsilon is not None)
             spread = [stdev(accuracies) if len(accuracies) > 1 else 0.0 for _, accuracies in points]
             heights = [mean(accuracies) for _, accuracies in points]
-            axis.errorbar([epsilon for epsilon, _ in points], heights, spread, color=colour, marker="o", label=title)
+            shown[title] = axis.errorbar(
+                [epsilon for epsilon, _ in points], heights, spread, color=colours[title], marker="o", markersize=4
+            )
         axis.set(xscale="log", xlabel="ε (whole training)", title=task, xlim=(min(EPSILONS) / 1.5, max(EPSILONS) * 1.5))
         axis.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
         axis.minorticks_off()
         axis.grid(alpha=0.3)
-        if axis.get_legend_handles_labels()[0]:
-            axis.legend(fontsize=7)
+    titles = [title for title in TITLES.values() if title in shown]
+    figure.legend([shown[title] for title in titles], titles, loc="outside right center", frameon=False, fontsize=8)
     axes[0].set_ylabel("accuracy on the target's test images")
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
