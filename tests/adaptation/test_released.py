@@ -140,6 +140,25 @@ def test_encoder_is_the_releases_own(published: Published) -> None:
     np.testing.assert_allclose(ours.numpy(), release.code.encode(images) / release.radius, atol=1e-5)
 
 
+@pytest.mark.parametrize("noise", [0.01, 0.3])
+@pytest.mark.parametrize("differs", [True, False])
+def test_a_look_that_noise_explains_is_not_taken(differs: bool, noise: float) -> None:
+    """As records have it: noise on every number of the moments, of known size; 0.3 drowns the look, 0.01 does not."""
+    images = torch.from_numpy(target()[0][:897].transpose(0, 3, 1, 2)) if differs else source().images
+    moments, random = TargetMoments.of_images(images.numpy()), torch.Generator().manual_seed(1)
+    disturbed = torch.randn(moments.second.shape, generator=random) * noise
+    noisy = replace(
+        moments,
+        mean=moments.mean + noise * torch.randn(moments.mean.shape, generator=random),
+        second=moments.second + (disturbed + disturbed.T) / 2**0.5,
+        mean_variance=noise**2,
+        second_variance=noise**2,
+    )
+    look, _ = learn_transform(noisy, source(), 0, silent)
+    changed = look.settings() != ImageTransform().settings()
+    assert changed == (differs and noise < 0.1)
+
+
 def test_an_image_in_no_new_look_is_nearly_itself() -> None:
     images = source().images[:50]
     with torch.no_grad():

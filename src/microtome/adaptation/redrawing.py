@@ -4,8 +4,9 @@ All that is asked of the target is its moments (``moments``), from a release, fo
 at once, or from public images. Source images are redrawn (``transform``) until they have the same moments; they have
 kept their labels. Classes may be more or less frequent in the target: source images count by the weight of their
 class, which is found together with the look, or a target with more ones would be taken for a thinner one. Gaussian
-priors of no change hold back what noise leaves open. Nothing here touches private images: training may be repeated,
-tuned and restarted at no cost.
+priors of no change hold back what noise leaves open, and a look that explains no more than noise would is not taken
+at all: a likelihood-ratio test, for which the moments' known variances are there. Nothing here touches private images:
+training may be repeated, tuned and restarted at no cost.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
+from scipy.stats import chi2
 from torch import Tensor
 
 from microtome.adaptation.checkpoint import AdaptationCheckpoint
@@ -35,6 +37,10 @@ _PRIOR_SCALE = 0.3
 """How much a parameter of the look is expected to differ from none: a third in size, a sixth of the width in place."""
 _SHARE_SCALE = 0.5
 """How much the logarithm of a class's share is expected to differ from the source's."""
+_FALSE_ALARMS = 0.05
+"""How often noise alone may pass for another look."""
+_JUDGED_BY = 4096
+"""Source images by which a look is judged."""
 _AT_ONCE = 1024
 
 
@@ -88,7 +94,10 @@ class RedrawnTraining:
 def learn_transform(
     moments: TargetMoments, source: Source, seed: int, progress: Progress
 ) -> tuple[ImageTransform, Float[Tensor, " v"]]:
-    """The change of look that gives source images the target's moments, and the classes' shares that go with it."""
+    """The change of look that gives source images the target's moments, and the classes' shares that go with it.
+
+    No change where the noise of the moments explains the difference as well.
+    """
     random = torch.Generator().manual_seed(seed)
     transform = ImageTransform()
     shares = torch.zeros(int(source.labels.max()) + 1, requires_grad=True)
@@ -106,8 +115,19 @@ def learn_transform(
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         progress("look", step + 1, _STEPS, f"discrepancy {loss.item():.4g}")
+    if not _stands_out(moments, source, transform, random):
+        transform = ImageTransform()
     frequencies = torch.bincount(source.labels).float() * shares.detach().exp()
     return transform, frequencies / frequencies.sum()
+
+
+def _stands_out(moments: TargetMoments, source: Source, look: ImageTransform, random: torch.Generator) -> bool:
+    """Whether a look is worth more than as many numbers that are fitted to noise: Wilks' theorem."""
+    chosen = torch.randperm(len(source.images), generator=random)[:_JUDGED_BY]
+    with torch.no_grad():
+        plain, drawn = (moments.discrepancy(one(source.images[chosen])) for one in (ImageTransform(), look))
+    gain = 2.0 * float(plain - drawn)
+    return gain > float(chi2.isf(_FALSE_ALARMS, look.parameters_.numel()))
 
 
 def redrawn(source: Source, transform: ImageTransform) -> Source:
