@@ -27,7 +27,8 @@ over all images that were published, so these are not the paper's figures.
 
 What was chosen on what. The form of the look was chosen knowing that these two sets differ in size. On 2,000 labelled
 training images of the target that were held out of adaptation, with one seed, these were chosen: the learning rate
-(of three), the weight of the published way (of three, without privacy), and that the look is moved and not the weights.
+(between two that were tried on the source alone), the weight of the published way (of three, without privacy), and
+that the look is moved and not the weights.
 That shares of classes are found along with the look of a release helped there in one direction and harmed as much in
 the other; it was kept because shares do differ elsewhere. Labels of the target were used for this in this benchmark
 only. That a look must stand out from noise to be taken is a textbook test, tried on releases of images in no other
