@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from comparison import LOWER_IS_BETTER, METRICS, Comparison, Row, paper_rows, spread
+from comparison import LOWER_IS_BETTER, METRICS, WHOLE_TABLES, Comparison, Row, paper_rows, spread
 from methods import METHODS
 
-WHOLE_TABLES = (5.1, 8.1, 1.0)
-"""The ε with a whole table a task, in this order: the paper's two, and one that a privacy officer might sign."""
 GRID_METRICS = ("contingency", "auc", "pair_error", "detector_auc")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import matplotlib
 
-from comparison import LOWER_IS_BETTER, METRICS, Comparison, spread
+from comparison import LOWER_IS_BETTER, METRICS, WHOLE_TABLES, Comparison, spread
 from methods import METHODS
 
 matplotlib.use("svg")
@@ -35,13 +35,17 @@ def page(comparison: Comparison) -> str:
         f"<p>{html.escape(comparison.source.title)}. Rendered by <code>benchmarks/render.py</code>; how to read it is "
         "in <code>docs/benchmarks.md</code>. Points are means over seeds, bars their range.</p>"
     )
-    for epsilon in comparison.epsilons:
+    whole = [epsilon for epsilon in WHOLE_TABLES if epsilon in comparison.epsilons] or comparison.epsilons
+    for epsilon in whole:
         parts += [f"<h2>ε = {epsilon:g}</h2>", _figure(_dots(comparison, epsilon), "Every metric, task by task.")]
     if len(comparison.epsilons) > 1:
-        for metric in ("auc", "pair_error"):
+        parts.append("<h2>Against ε</h2>")
+        for metric in ("auc", "pair_error", "contingency", "detector_auc"):
             caption = f"{METRICS[metric]} against ε; the dotted line is what the real rows give."
             parts.append(_figure(_curves(comparison, metric), caption))
+    parts.append("<h2>What it costs</h2>")
     parts.append(_figure(_cost(comparison), "What a run costs and what it gives, all tasks and ε."))
+    parts.append("<h2>All figures</h2>")
     for epsilon in comparison.epsilons:
         for task in comparison.tasks:
             parts += [f"<h3>{task}, ε = {epsilon:g}</h3>", _table(comparison, task, epsilon)]
