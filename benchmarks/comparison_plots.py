@@ -17,7 +17,9 @@ from methods import METHODS
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
 
-_COLOURS = dict(zip(METHODS, plt.get_cmap("tab20").colors, strict=False))
+_PALETTE = plt.get_cmap("tab20").colors
+_COLOURS = dict(zip(METHODS, [*_PALETTE[::2], *_PALETTE[1::2]], strict=False))
+"""Strong colours first, then their pale relatives."""
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 table { border-collapse: collapse; margin: 1rem 0; font-size: 13px; }
