@@ -5,7 +5,7 @@
     python benchmarks/adaptation.py --plot-only
 
 The target's training images are private and have no labels here; accuracy is that on the target's test images, which
-no training sees and nothing was chosen by. USPS is enlarged to 28×28. A seed chooses the network's start, the batches
+no training sees. USPS is enlarged to 28×28. A seed chooses the network's start, the batches
 and which MNIST images are used; the noise on private images is new each time. The first epochs, which see the source
 only, are the same for every method of a seed and are run once.
 
