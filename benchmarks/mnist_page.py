@@ -35,9 +35,9 @@ amplification that it earns, for sums (aggregates, MERF) taken as the data set. 
 all, slices of dimension 5 and 1, exact accounting, on the same components (the paper works on pixels). They are
 trained briefly, so these are not the paper's own figures. *MERF* is written anew with the published bandwidth and
 2,000 random features, where 10,000 were published (the bandwidth was first 5, and was set to the published one after
-a first look at its test accuracy); a row with 10,000 is for one ε. It hardly depends on ε here: its generator and not the noise limits it, and a
-longer trained one may do better. For scale: diffusion models trained with DP-SGD for days on GPUs are reported at
-about 0.95 for ε = 1.
+a first look at its test accuracy); a row with 10,000 is for one ε. It hardly depends on ε here: its generator and not
+the noise limits it, and a longer trained one may do better. For scale: diffusion models trained with DP-SGD for days on
+GPUs are reported at about 0.95 for ε = 1.
 """
 
 
