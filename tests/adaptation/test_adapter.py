@@ -20,6 +20,7 @@ from microtome.adaptation.alignment import TargetBatch, _cells, align
 from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.network import AdaptationNetwork, build_network
 from microtome.adaptation.pictures import pictures
+from microtome.adaptation.run import Run
 from microtome.adaptation.target import PrivateTarget
 from microtome.adaptation.trainer import AdaptationTrainer, Source
 from microtome.adaptation.transform import ImageTransform
@@ -245,7 +246,7 @@ def test_the_look_is_found_by_private_batches() -> None:
     moved, truth = shifted_digits()
     settings = replace(QUICK, epochs=20, align_from=8, align_to=14, images_per_epoch=None, batch_size=128)
     adapter = DomainAdapter(epsilon=20, delta=1e-4, settings=settings, random_state=0)
-    run = adapter._run(images, None, False, silent)
+    run = Run.begin(images, adapter.random_state, None, resume=False, progress=silent)
     adapter._fit_private(images, labels, moved, run, Ledger(), "t", FixedRandomness())
     look = adapter.model_.look
     assert look is not None
@@ -297,7 +298,7 @@ def fit(
     progress: Progress = silent,
 ) -> DomainAdapter:
     images, labels, target, _ = domains()
-    run = adapter._run(images, checkpoint, resume, progress)
+    run = Run.begin(images, adapter.random_state, checkpoint, resume=resume, progress=progress)
     return adapter._fit_private(images, labels, target, run, ledger, "t", randomness)
 
 

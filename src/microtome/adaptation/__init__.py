@@ -12,6 +12,7 @@ Private images are looked at once, by a release, or in every step of training:
     moments.py     what is known of the target's look, from a release or from public images
     redrawing.py   adaptation by redrawing the source in that look
     synthetic_source.py   a private labelled source: synthetic images from a release of it
+    run.py         what all ways have in common: seed, released source, checkpoint
     promise.py     what is private, under which neighbours, and what the whole training costs
     adapter.py     the face: ``DomainAdapter``
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,17 +19,17 @@ import torch
 from numpy.typing import NDArray
 
 from microtome.accounting import Accountant, Ledger, Neighbours
-from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.model_file import AdapterModel
 from microtome.adaptation.moments import TargetMoments
 from microtome.adaptation.per_step import PrivateTraining
 from microtome.adaptation.pictures import class_numbers, pictures, require_one_shape
 from microtome.adaptation.promise import AdaptationPromise, Side
 from microtome.adaptation.redrawing import RedrawnTraining
+from microtome.adaptation.run import Run, opened_release
 from microtome.adaptation.settings import AdaptationSettings, Moved
 from microtome.adaptation.synthetic_source import synthetic_source
 from microtome.adaptation.trainer import Source
-from microtome.errors import ModelError, OutputError, ParameterError, TableError
+from microtome.errors import ModelError, ParameterError, TableError
 from microtome.images import ImageSet
 from microtome.private.batches import BatchPrivacy
 from microtome.private.randomness import Randomness, SystemRandomness
@@ -125,8 +125,8 @@ class DomainAdapter:
             resume: Go on from the checkpoint if there is one. The ledger of the first run must be given again.
             progress: Told the steps done.
         """
-        run = self._run(source_images, checkpoint, resume, progress)
-        released = _release(target)
+        run = Run.begin(source_images, self.random_state, checkpoint, resume=resume, progress=progress)
+        released = opened_release(target)
         if released is None and not public_target:
             if checkpoint is not None and ledger is None:
                 raise ParameterError("a checkpoint of private training needs a ledger, which knows what was paid for")
@@ -147,7 +147,7 @@ class DomainAdapter:
         source_images: Any,
         source_labels: Any,
         target: Any,
-        run: _Run,
+        run: Run,
         ledger: Ledger,
         dataset: str,
         randomness: Randomness,
@@ -185,7 +185,7 @@ class DomainAdapter:
             ledger.complete(entry, artefact=self._model.fingerprint())
         return self
 
-    def _fit_release(self, source_images: Any, source_labels: Any, release: ImageRelease, run: _Run) -> Self:
+    def _fit_release(self, source_images: Any, source_labels: Any, release: ImageRelease, run: Run) -> Self:
         """To a release of private images."""
         schema = release.schema
         size, values = (schema.height, schema.width), (schema.low, schema.high)
@@ -196,7 +196,7 @@ class DomainAdapter:
         promise = AdaptationPromise.of_release(release, Side.TARGET, run.promise_of_source())
         return self._fit_redrawn(source, classes, moments, release.fingerprint, run, promise, size, values)
 
-    def _fit_public(self, source_images: Any, source_labels: Any, target: Any, run: _Run) -> Self:
+    def _fit_public(self, source_images: Any, source_labels: Any, target: Any, run: Run) -> Self:
         """From a release of private labelled images to public ones."""
         promise = run.promise_of_source()
         if promise is None:
@@ -213,7 +213,7 @@ class DomainAdapter:
         classes: list[Any],
         moments: TargetMoments,
         origin: str,
-        run: _Run,
+        run: Run,
         promise: AdaptationPromise,
         size: tuple[int, int] | None,
         values: tuple[float, float] | None,
@@ -293,7 +293,7 @@ class DomainAdapter:
         return adapter
 
     def _source(
-        self, images: Any, labels: Any, size: tuple[int, int] | None, target_shape: tuple[int, ...], run: _Run
+        self, images: Any, labels: Any, size: tuple[int, int] | None, target_shape: tuple[int, ...], run: Run
     ) -> tuple[Source, list[Any]]:
         """Labelled images of the target's shape: those given, or synthetic ones drawn from a release of them."""
         values = self.source_range
@@ -317,48 +317,3 @@ class DomainAdapter:
                 "or take a smaller batch_size"
             )
         return Source(images=torch.from_numpy(inputs), labels=torch.from_numpy(numbers)), classes
-
-    def _run(self, source: Any, checkpoint: str | Path | None, resume: bool, progress: Progress) -> _Run:
-        path = None if checkpoint is None else Path(checkpoint)
-        there = path is not None and path.exists()
-        if there and not resume:
-            raise OutputError(f"{path} exists: go on from it with resume=True, or remove it")
-        saved = AdaptationCheckpoint.load(path) if path is not None and there else None
-        return _Run(seed=self._seed(saved), source=_release(source), checkpoint=path, saved=saved, progress=progress)
-
-    def _seed(self, saved: AdaptationCheckpoint | None) -> int:
-        if self.random_state is None and saved is not None:
-            return int(saved.run["seed"])
-        if self.random_state is None:
-            return int(np.random.SeedSequence().generate_state(1)[0])
-        return self.random_state
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Run:
-    """What the ways of training have in common.
-
-    Attributes:
-        seed: Of everything that is not private.
-        source: The release that the source is drawn from, if it is private.
-        checkpoint: Where to keep the state of the run, if anywhere.
-        saved: The state to go on from, if any.
-        progress: Told the steps done.
-    """
-
-    seed: int
-    source: ImageRelease | None
-    checkpoint: Path | None
-    saved: AdaptationCheckpoint | None
-    progress: Progress
-
-    def promise_of_source(self) -> AdaptationPromise | None:
-        """What is promised about the source; nothing need be if it is public."""
-        return None if self.source is None else AdaptationPromise.of_release(self.source, Side.SOURCE)
-
-
-def _release(images: Any) -> ImageRelease | None:
-    """The release that is given, itself or by its path, in place of images."""
-    if isinstance(images, str | Path):
-        return ImageRelease.load(images)
-    return images if isinstance(images, ImageRelease) else None

@@ -1,0 +1,59 @@
+"""What all ways of adapting have in common: a seed, a source that may be a release, and a state to go on from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from microtome.adaptation.checkpoint import AdaptationCheckpoint
+from microtome.adaptation.promise import AdaptationPromise, Side
+from microtome.errors import OutputError
+from microtome.progress import Progress
+from microtome.release import ImageRelease
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One training, from its start or from where it stopped.
+
+    Attributes:
+        seed: Of everything that is not private.
+        source: The release that the source is drawn from, if it is private.
+        checkpoint: Where to keep the state of the run, if anywhere.
+        saved: The state to go on from, if any.
+        progress: Told the steps done.
+    """
+
+    seed: int
+    source: ImageRelease | None
+    checkpoint: Path | None
+    saved: AdaptationCheckpoint | None
+    progress: Progress
+
+    @classmethod
+    def begin(
+        cls, source: Any, seed: int | None, checkpoint: str | Path | None, *, resume: bool, progress: Progress
+    ) -> Self:
+        """Open what is there; a checkpoint that is there has to be resumed, with its own seed if none is given."""
+        path = None if checkpoint is None else Path(checkpoint)
+        there = path is not None and path.exists()
+        if there and not resume:
+            raise OutputError(f"{path} exists: go on from it with resume=True, or remove it")
+        saved = AdaptationCheckpoint.load(path) if path is not None and there else None
+        if seed is None:
+            seed = int(np.random.SeedSequence().generate_state(1)[0] if saved is None else saved.run["seed"])
+        return cls(seed=seed, source=opened_release(source), checkpoint=path, saved=saved, progress=progress)
+
+    def promise_of_source(self) -> AdaptationPromise | None:
+        """What is promised about the source; nothing need be if it is public."""
+        return None if self.source is None else AdaptationPromise.of_release(self.source, Side.SOURCE)
+
+
+def opened_release(images: Any) -> ImageRelease | None:
+    """The release that is given, itself or by its path, in place of images."""
+    if isinstance(images, str | Path):
+        return ImageRelease.load(images)
+    return images if isinstance(images, ImageRelease) else None
