@@ -1,15 +1,16 @@
-"""Two choices behind aggregates, on the California samples: how to hold out, and how to share the budget among pairs.
+"""Choices behind aggregates, on the California samples: how to hold out, how to share the budget, what else to use.
 
     python benchmarks/aggregate_choices.py
 
 *Holding out*, a tenth each time: by thinning the noise afterwards; by splitting the records before the noise, each
 part under noise of its own; by holding out every tenth pair of columns; by nothing at all, training to the last
 step. *Sharing*: 1/σ² of a pair's table in proportion to a power of its cells, and to the **true** dependence of the
-pair times √cells, which is better than any second round could do that has to look through noise.
+pair times √cells, which is better than any second round could do that has to look through noise. *What else*: margins
+from the profile alone, no look at correlations, and the target as pivot, for which the metrics of the synthetic rows
+are had as well.
 
 Figures are the similarity (1 − total variation, mean over pairs of columns) between the true tables of coded levels
-and those of the fitted mixture, known exactly. Tables are counted here and noised with a seeded generator: nothing
-is released.
+and those of the fitted mixture, known exactly. For sharing, tables are counted here and noised with a seeded generator.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import argparse
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -27,45 +27,47 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
-from census import Source, Task, load_task
-from microtome.divergences import MomentMatching, ReleasedMoments
+from census import TARGET, Source, Task, load_task
+from metrics import evaluate
+from microtome.divergences import ReleasedMoments
 from microtome.generators import MixtureGenerator
 from microtome.private import release
 from microtome.private.cell_index import cell_indices
+from microtome.private.settings import NO_PIVOT
 from microtome.release import AggregatesRelease
+from microtome.release.moments import level_margins
 from microtome.synthesis import Synthesizer
-from microtome.training import FitSettings, aggregate_losses
-from microtome.training.aggregate_losses import UNSEEN, class_margins, class_shares, seen_settings
-from microtome.training.losses import on_encoded
+from microtome.training import FitSettings, aggregate_losses, trainer
+from microtome.training.aggregate_losses import class_margins
+from microtome.training.correlations import Correlations
 from results import FOLDER, ResultFile
 
 Floats = NDArray[np.float64]
 TASKS = ("Income", "Mobility", "PublicCoverage")
-Views = tuple[list[MomentMatching], list[MomentMatching]]
+Figures = dict[str, float | None]
 _HELD_OUT = 0.1
+_TARGET_WEIGHT = 3.0
 
 
 class Bench:
     """A released table and its exact counts, to be noised again in other ways."""
 
-    def __init__(self, task: Task, seed: int, epsilon: float) -> None:
-        made = release(task.train, task.schema, epsilon=epsilon, delta=1e-5, allow_large_delta=True)
+    def __init__(self, task: Task, seed: int, epsilon: float, pivot: str = NO_PIVOT) -> None:
+        made = release(task.train, task.schema, epsilon=epsilon, delta=1e-5, pivot=pivot, allow_large_delta=True)
         assert isinstance(made, AggregatesRelease)
+        self.task, self.epsilon, self.target = task, epsilon, task.schema.names.index(TARGET)
         self.release, self.seed, self.rng = made, seed, np.random.default_rng(seed)
         self.levels = _levels(task.train, made)
         self.pairs = [(a, b) for a, b in combinations(range(len(made.codebook.blocks)), 2) if self._varied(a, b)]
-        self.truth = self.counts(np.arange(len(self.levels))).sum(axis=0) / len(self.levels)
+        self.truth = self.counts(np.arange(len(self.levels)))[0] / len(self.levels)
 
     def counts(self, rows: NDArray[np.int64]) -> Floats:
-        """Exact counts of pairs of levels by class, of some records."""
+        """Exact counts of pairs of levels of some records, as of a single class."""
         levels, blocks = self.levels[rows], self.release.codebook.blocks
         one_hot = np.concatenate(
             [np.eye(block.width, dtype=np.float32)[levels[:, index]] for index, block in enumerate(blocks)], axis=1
         )
-        assert self.release.pivot is not None
-        classes = levels[:, self.release.pivot]
-        parts = [one_hot[classes == number] for number in range(self.release.mechanism.num_classes)]
-        return np.stack([(part.T @ part).astype(np.float64) for part in parts])
+        return (one_hot.T @ one_hot).astype(np.float64)[None]
 
     def noised(self, exact: Floats, noise: Floats) -> Floats:
         """Counts under symmetric noise."""
@@ -98,9 +100,10 @@ class Bench:
         blocks = self.release.codebook.blocks
         return float(blocks[a].width * blocks[b].width)
 
-    def similarity(self, settings: FitSettings) -> dict[str, float]:
-        """Fit, and hold the mixture's tables against the true ones."""
-        fit = Synthesizer(settings, random_state=self.seed).fit(self.release).fit_
+    def similarity(self, settings: FitSettings, *, whole: bool = False) -> Figures:
+        """Fit, and hold the mixture's tables against the true ones; all metrics of synthetic rows if asked for."""
+        model = Synthesizer(settings, random_state=self.seed).fit(self.release)
+        fit = model.fit_
         assert fit is not None
         assert isinstance(fit.generator, MixtureGenerator)
         rows = fit.generator.components().detach().double().numpy()
@@ -109,72 +112,81 @@ class Bench:
         apart = np.abs(found - self.truth)
         parts = [slice(block.start, block.stop) for block in blocks]
         similar = [1.0 - apart[parts[a], parts[b]].sum() / 2 for a, b in self.pairs]
-        return {"similarity": float(np.mean(similar)), "best_step": float(fit.best_step)}
+        found_metrics = evaluate(self.task, model.sample(len(self.levels), random_state=self.seed)) if whole else {}
+        return {"similarity": float(np.mean(similar)), "best_step": float(fit.best_step), **found_metrics}
 
     def _varied(self, a: int, b: int) -> bool:
         blocks = self.release.codebook.blocks
         return blocks[a].width > 1 and blocks[b].width > 1
 
 
-def thinned(bench: Bench) -> dict[str, float]:
-    return bench.similarity(FitSettings())
+def thinned(bench: Bench) -> Figures:
+    return bench.similarity(FitSettings(), whole=True)
 
 
-def nothing_held_out(bench: Bench) -> dict[str, float]:
+def target_as_pivot(bench: Bench) -> Figures:
+    return Bench(bench.task, bench.seed, bench.epsilon, TARGET).similarity(FitSettings(), whole=True)
+
+
+def margins_of_the_profile(bench: Bench) -> Figures:
+    def profile(made: AggregatesRelease) -> Floats:
+        return level_margins(made)[None]
+
+    with patch.object(aggregate_losses, "class_margins", profile), patch.object(trainer, "class_margins", profile):
+        return bench.similarity(FitSettings())
+
+
+def no_correlations(bench: Bench) -> Figures:
+    with patch.object(Correlations, "__call__", lambda *_: torch.zeros(())):
+        return bench.similarity(FitSettings())
+
+
+def nothing_held_out(bench: Bench) -> Figures:
     """All information to training, and no choice of the best state."""
     with patch.object(aggregate_losses.AggregateLoss, "score", side_effect=[float(-n) for n in range(10_000)]):
         return bench.similarity(FitSettings(held_out=1e-6, patience=None))
 
 
-def split_records(bench: Bench) -> dict[str, float]:
+def split_records(bench: Bench) -> Figures:
     order = bench.rng.permutation(len(bench.levels))
     cut = int(_HELD_OUT * len(order))
     noise = bench.release.second_noise()
-    judge, train = (bench.noised(bench.counts(part), noise) for part in (order[:cut], order[cut:]))
-    pairs = np.array(bench.release.mechanism.pair_noise) > 0
-
-    def views(*_: Any) -> Views:
-        sizes = class_shares(bench.release) * len(bench.levels)
-        return (
-            [_matching(bench, n, train[n], noise, (1 - _HELD_OUT) * size, pairs, True) for n, size in enumerate(sizes)],
-            [_matching(bench, n, judge[n], noise, _HELD_OUT * size, pairs, False) for n, size in enumerate(sizes)],
-        )
-
-    with patch.object(aggregate_losses, "_views", views):
+    parts = ((1 - _HELD_OUT, order[cut:]), (_HELD_OUT, order[:cut]))
+    views = tuple(
+        [_moments(bench, bench.noised(bench.counts(rows), noise)[0], noise, share * len(order))]
+        for share, rows in parts
+    )
+    with patch.object(aggregate_losses, "thinned_moments", lambda *_: views):
         return bench.similarity(FitSettings())
 
 
-def held_out_pairs(bench: Bench) -> dict[str, float]:
+def held_out_pairs(bench: Bench) -> Figures:
+    """Pairs that a side is not to see have so much noise there that they count for nothing."""
     measured = np.array(bench.release.mechanism.pair_noise) > 0
     chosen = np.triu(bench.rng.random(measured.shape) < _HELD_OUT, 1)
-    chosen = (chosen | chosen.T) & measured
-    noise = bench.release.second_noise()
-
-    def views(*_: Any) -> Views:
-        sizes = class_shares(bench.release) * len(bench.levels)
-        tables = bench.release.second
-        return (
-            [_matching(bench, n, tables[n], noise, size, measured & ~chosen, True) for n, size in enumerate(sizes)],
-            [_matching(bench, n, tables[n], noise, size, chosen, False) for n, size in enumerate(sizes)],
-        )
-
-    with patch.object(aggregate_losses, "_views", views):
+    owners = np.repeat(np.arange(len(measured)), [block.width for block in bench.release.codebook.blocks])
+    hidden = (chosen | chosen.T)[owners][:, owners]
+    noise, table, size = bench.release.second_noise(), bench.release.second[0], float(len(bench.levels))
+    views = tuple([_moments(bench, table, np.where(unseen, 1e6 * noise, noise), size)] for unseen in (hidden, ~hidden))
+    with patch.object(aggregate_losses, "thinned_moments", lambda *_: views):
         return bench.similarity(FitSettings())
 
 
-def shared(power: float, *, oracle: bool = False) -> Callable[[Bench], dict[str, float]]:
+def shared(power: float, *, oracle: bool = False, target_weight: float = _TARGET_WEIGHT) -> Callable[[Bench], Figures]:
     """A fit with the budget shared by a power of the cells, and by what is true if asked for."""
 
-    def run(bench: Bench) -> dict[str, float]:
-        bench.share(
-            lambda a, b: bench.cells(a, b) ** power * ((bench.dependence(a, b) + 1e-3) ** 0.67 if oracle else 1.0)
-        )
+    def run(bench: Bench) -> Figures:
+        def weight(a: int, b: int) -> float:
+            aimed = target_weight if bench.target in (a, b) else 1.0
+            return aimed * bench.cells(a, b) ** power * ((bench.dependence(a, b) + 1e-3) ** 0.67 if oracle else 1.0)
+
+        bench.share(weight)
         return bench.similarity(FitSettings())
 
     return run
 
 
-CHOICES: dict[str, Callable[[Bench], dict[str, float]]] = {
+CHOICES: dict[str, Callable[[Bench], Figures]] = {
     "held out by thinning (the default)": thinned,
     "held out by splitting records": split_records,
     "held out pairs of columns": held_out_pairs,
@@ -183,6 +195,10 @@ CHOICES: dict[str, Callable[[Bench], dict[str, float]]] = {
     "budget by cells^⅔": shared(0.67),
     "budget by cells": shared(1.0),
     "budget by true dependence and √cells": shared(0.5, oracle=True),
+    "budget by √cells, the target's as any": shared(0.5, target_weight=1.0),
+    "margins of the profile alone": margins_of_the_profile,
+    "no look at correlations": no_correlations,
+    "the target as pivot": target_as_pivot,
 }
 
 
@@ -212,26 +228,15 @@ def _levels(frame: pd.DataFrame, released: AggregatesRelease) -> NDArray[np.int6
     return np.stack(found, axis=1)
 
 
-def _matching(
-    bench: Bench,
-    number: int,
-    table: Floats,
-    noise: Floats,
-    size: float,
-    pairs: NDArray[np.bool_],
-    train: bool,
-) -> MomentMatching:
-    margins = class_margins(bench.release)[number]
-    moments = ReleasedMoments(
+def _moments(bench: Bench, table: Floats, noise: Floats, size: float) -> ReleasedMoments:
+    margins = class_margins(bench.release)[0]
+    return ReleasedMoments(
         blocks=[(block.start, block.stop) for block in bench.release.codebook.blocks],
         mean=margins,
         second=table / size,
-        mean_noise=np.sqrt(margins * (1.0 - margins) / FitSettings().batch_size * bench.release.mechanism.num_classes),
+        mean_noise=np.sqrt(margins * (1.0 - margins) / FitSettings().batch_size),
         second_noise=noise / size,
         num_rows=max(int(size), 1),
-    )
-    return on_encoded(
-        bench.release, moments, seen_settings(True) if train else UNSEEN, torch.tensor(pairs, dtype=torch.float64)
     )
 
 

@@ -12,7 +12,7 @@ from microtome.auditing.scene import Scene
 from microtome.auditing.witness import Sighting, publish_release, witness_release
 
 RECORDS = AuditSetting(epsilon=5.0)
-AGGREGATES = AuditSetting(kind=AuditKind.AGGREGATES, epsilon=5.0)
+AGGREGATES = AuditSetting(kind=AuditKind.AGGREGATES, pivot="group", epsilon=5.0)
 
 
 def scene_and_sighting(setting: AuditSetting, folder: Path, seed: int = 0) -> tuple[Scene, Sighting]:

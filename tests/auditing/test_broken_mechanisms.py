@@ -22,7 +22,7 @@ from microtome.schema import Codebook
 ERROR = 0.01
 RECORDS = AuditSetting(epsilon=5.0)
 ADD_REMOVE = replace(RECORDS, neighbours=Neighbours.ADD_REMOVE)
-AGGREGATES = AuditSetting(kind=AuditKind.AGGREGATES, epsilon=5.0)
+AGGREGATES = AuditSetting(kind=AuditKind.AGGREGATES, pivot="group", epsilon=5.0)
 PROFILE = AuditSetting(kind=AuditKind.PROFILE, epsilon=5.0)
 AS_PUBLISHED = replace(ADD_REMOVE, as_published=True)
 LESS = 0.7

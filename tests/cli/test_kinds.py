@@ -32,13 +32,13 @@ def released(microtome: Command, desk: Path, *more: object) -> str:
 def test_from_the_table_to_synthetic_rows(microtome: Command, desk: Path) -> None:
     words = released(microtome, desk)
     assert "noise was added to counts over all records" in words
-    assert "2 classes of 'insured'" in words
+    assert "classes of" not in words
     shown = microtome("inspect", desk / "town.release")
     assert shown.code == 0
     assert "(aggregates, format 1)" in shown.out
     assert "Counts of all pairs" in shown.out
     figures = json.loads(microtome("inspect", desk / "town.release", "--json").out)
-    assert (figures["kind"], figures["mechanism"]["pivot"]) == ("aggregates", "insured")
+    assert (figures["kind"], figures["mechanism"]["pivot"]) == ("aggregates", None)
     book = microtome("ledger", "show", desk / "town.csv.ledger.json")
     assert "aggregates" in book.out
 

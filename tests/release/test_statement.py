@@ -40,11 +40,11 @@ def test_injected_randomness_promises_nothing() -> None:
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 def test_statement_of_aggregates(neighbours: Neighbours, tmp_path: Path) -> None:
     made = release(
-        people(), people_schema(), epsilon=3, delta=1e-5, kind="aggregates", neighbours=neighbours, pivot="none"
+        people(), people_schema(), epsilon=3, delta=1e-5, kind="aggregates", neighbours=neighbours, pivot="owner"
     )
     words = privacy_statement(made)
     assert neighbours.describes in words
     assert "The collector" in words
     assert ("which is protected" in words) == neighbours.protects_count
     assert "| records" not in words
-    assert audit_command(made).endswith("--pivot none")
+    assert audit_command(made).endswith("--pivot owner")

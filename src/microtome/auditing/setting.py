@@ -11,7 +11,7 @@ from microtome.auditing.scene import Scene, build_scene
 from microtome.errors import ParameterError
 from microtome.private import PrivacySettings
 from microtome.private.plan import plan_profile
-from microtome.private.settings import AUTO_PIVOT, NO_PIVOT, PROFILE_SHARES
+from microtome.private.settings import NO_PIVOT, PROFILE_SHARES
 from microtome.release import ReleaseKind
 from microtome.schema import Column, Kind, Schema, initial_cells
 
@@ -46,7 +46,7 @@ class AuditSetting:
         directions: Law of the directions.
         num_slices: Number of slices, or ``None`` for the encoded dimension.
         subsample: Sampling rate, or ``None``.
-        pivot: For aggregates: a column, ``"auto"`` or ``"none"``.
+        pivot: For aggregates: a column or ``"none"``; without a schema, one of that name is made.
         schema: The columns; by default ones made for the purpose.
         learnt: Without a schema: whether categories are left to be learnt.
         as_published: Whether only the public function and its file are used, with nothing known of the rows' order.
@@ -60,7 +60,7 @@ class AuditSetting:
     directions: DirectionKind = DirectionKind.ORTHOGONAL
     num_slices: int | None = None
     subsample: float | None = None
-    pivot: str = AUTO_PIVOT
+    pivot: str = NO_PIVOT
     schema: Schema | None = None
     learnt: bool = False
     as_published: bool = False
@@ -145,8 +145,8 @@ class AuditSetting:
             columns = [Column(name=name, **named) for name in ("first", "second", "third")]  # type: ignore[arg-type]
             if self.pivot == NO_PIVOT:
                 return Schema(columns=tuple(columns))
-            group = Column(name="group", kind=Kind.BOOLEAN, missing=False)
-            return Schema(columns=(*columns, group), target="group")
+            group = Column(name=self.pivot, kind=Kind.BOOLEAN, missing=False)
+            return Schema(columns=(*columns, group), target=self.pivot)
         if self.learnt:
             return Schema(
                 columns=tuple(Column(name=name, kind=Kind.CATEGORICAL, missing=False) for name in ("first", "second"))
@@ -164,6 +164,7 @@ def suite(*, delta: float = 1e-5) -> list[AuditSetting]:
     """All mechanisms, all relations, and the range of ε for which noise is usually bought."""
     records = AuditSetting(delta=delta)
     aggregates = AuditSetting(kind=AuditKind.AGGREGATES, delta=delta)
+    pivoted = replace(aggregates, pivot="group")
     profile = AuditSetting(kind=AuditKind.PROFILE, delta=delta)
     add_remove, replace_one = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
     return [
@@ -177,10 +178,10 @@ def suite(*, delta: float = 1e-5) -> list[AuditSetting]:
         replace(records, subsample=0.25),
         replace(records, subsample=0.25, neighbours=add_remove),
         replace(records, subsample=0.25, neighbours=replace_one),
-        *(replace(aggregates, pivot=NO_PIVOT, epsilon=epsilon) for epsilon in (0.5, 1.0, 5.0)),
         *(replace(aggregates, epsilon=epsilon) for epsilon in (0.5, 1.0, 5.0)),
-        replace(aggregates, neighbours=add_remove, as_published=True),
-        replace(aggregates, neighbours=replace_one, as_published=True),
+        *(replace(pivoted, epsilon=epsilon) for epsilon in (0.5, 1.0, 5.0)),
+        replace(pivoted, neighbours=add_remove, as_published=True),
+        replace(pivoted, neighbours=replace_one, as_published=True),
         *(replace(profile, neighbours=relation, epsilon=5.0) for relation in Neighbours),
         replace(profile, learnt=True, epsilon=5.0, delta=0.05),
         replace(records, neighbours=add_remove, epsilon=5.0, as_published=True),

@@ -44,9 +44,7 @@ def audit(
     subsample: Annotated[
         float | None, typer.Option(help="records: Poisson sampling rate.", show_default="all records")
     ] = None,
-    pivot: Annotated[
-        str | None, typer.Option(help="aggregates: a column, 'auto' or 'none'.", show_default="auto")
-    ] = None,
+    pivot: Annotated[str | None, typer.Option(help="aggregates: a column, or 'none'.", show_default="none")] = None,
     accountant: Annotated[
         ReleaseAccountant | None, typer.Option(help="By whom the noise is computed.", show_default="exact")
     ] = None,

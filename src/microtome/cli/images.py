@@ -72,7 +72,7 @@ def release(
     from microtome.private import release_images
     from microtome.schema import ImageSchema
 
-    if pivot != "auto":
+    if pivot != "none":
         raise ParameterError("images have their label as pivot; --pivot is for tables")
     if classes is not None and str(schema) != WORD:
         raise ParameterError(f"{schema} declares the classes; --classes goes with --schema {WORD}")

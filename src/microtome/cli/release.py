@@ -61,10 +61,10 @@ def release(
     pivot: Annotated[
         str,
         typer.Option(
-            help="aggregates: column by whose classes everything is counted apart, at no cost: a name, 'auto' for the "
-            "target, or 'none'."
+            help="aggregates: column by whose classes everything is counted apart, for what three columns share; "
+            "'none' has less noise."
         ),
-    ] = "auto",
+    ] = "none",
     neighbours: Annotated[
         Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
     ] = Neighbours.BLANK_ONE,
@@ -86,7 +86,7 @@ def release(
     profile_share: Annotated[
         float | None,
         typer.Option(
-            help="Share of the budget spent on one-way histograms.", show_default="0.3 for aggregates, 0.1 for records"
+            help="Share of the budget spent on one-way histograms.", show_default="0.2 for aggregates, 0.1 for records"
         ),
     ] = None,
     ledger: Annotated[

@@ -37,7 +37,7 @@ class MixtureSettings:
 
     components: int = 256
     start_spread: float = 0.5
-    prior: float = 5.0
+    prior: float = 7.0
 
     def __post_init__(self) -> None:
         if self.components < 1:

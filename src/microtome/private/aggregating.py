@@ -13,7 +13,10 @@ the cells of table t the pass is a Gaussian mechanism with
 s being 1 where a neighbour loses or gains a record and 2 where one is replaced (one cell loses, another gains).
 Entries of a symmetric matrix are noised once, and blocks within a column, which the profile knows, are not
 measured. The noise goes by 1/σ_t² ∝ weight·√K_t for a table of K_t cells: wide tables get more of the budget than
-narrow ones, but do not drown them.
+narrow ones, but do not drown them. Tables with the target weigh more, since what predicts it will be asked for.
+
+The classes of a pivot share no noise: summed over V of them, a table has √V times the noise it would have without.
+So there is none unless it is asked for.
 """
 
 from __future__ import annotations
@@ -30,13 +33,15 @@ from microtome.accounting import Event, FailureEvent, GaussianEvent, Neighbours,
 from microtome.errors import MicrotomeError, ParameterError
 from microtome.private.plan import ROUNDING
 from microtome.private.randomness import Randomness, noisy_counts
-from microtome.private.settings import AUTO_PIVOT, NO_PIVOT, POOLS, PrivacySettings
+from microtome.private.settings import NO_PIVOT, POOLS, PrivacySettings
 from microtome.schema import Codebook, Schema
 
 MOST_CLASSES = 32
 """Levels that a pivot may have."""
 _FIRST_WEIGHT = 12.0
 """How much more a table of one column by class matters than one of two columns."""
+_TARGET_WEIGHT = 3.0
+"""How much more a table with the target matters than one of two other columns."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,18 +64,15 @@ class AggregatePlan:
 
 
 def choose_pivot(settings: PrivacySettings, schema: Schema) -> int | None:
-    """The pivot column: as named, or the target if there is one that can be. Known before anything is spent."""
-    automatic = settings.pivot == AUTO_PIVOT
-    name = schema.target if automatic else settings.pivot
-    if name is None or name == NO_PIVOT:
+    """The pivot column, if there is to be one. Known before anything is spent."""
+    name = settings.pivot
+    if name == NO_PIVOT:
         return None
     if name not in schema.names:
         raise ParameterError(f"pivot {name!r} is not a column; columns are {', '.join(schema.names)}")
     column = schema[name]
     if column.categories is not None and len(column.categories) <= MOST_CLASSES:
         return schema.names.index(name)
-    if automatic:
-        return None
     raise ParameterError(
         f"pivot {name!r} must have its categories declared, at most {MOST_CLASSES} of them; choose another column, or "
         f"{NO_PIVOT!r}"
@@ -92,7 +94,8 @@ def plan_aggregates(
     """The least noise with which profile and tables together keep the promise."""
     pivot = choose_pivot(settings, schema)
     num_classes = 1 if pivot is None else codebook.codes[pivot].num_levels
-    first, pairs = _table_weights(codebook, pivot)
+    target = None if schema.target is None else schema.names.index(schema.target)
+    first, pairs = _table_weights(codebook, pivot, target)
     total = float(first.sum() + np.triu(pairs, 1).sum())
     changed = 2 if settings.neighbours is Neighbours.REPLACE_ONE else 1
     num_tables = int(np.count_nonzero(first) + np.count_nonzero(np.triu(pairs, 1)))
@@ -164,13 +167,18 @@ class AggregateTally:
             yield column, slice(block.start, block.stop)
 
 
-def _table_weights(codebook: Codebook, pivot: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _table_weights(
+    codebook: Codebook, pivot: int | None, target: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Weight of the table of each column by class, and of each pair of columns; 0 where not measured."""
     sizes = np.array([block.width if block.width > 1 else 0 for block in codebook.blocks], dtype=float)
     if pivot is not None:
         sizes[pivot] = 0.0
     pairs = np.sqrt(np.outer(sizes, sizes))
     np.fill_diagonal(pairs, 0.0)
+    if target is not None:
+        pairs[target] *= _TARGET_WEIGHT
+        pairs[:, target] *= _TARGET_WEIGHT
     first = np.zeros_like(sizes) if pivot is None else _FIRST_WEIGHT * np.sqrt(sizes)
     return first, pairs
 

@@ -15,7 +15,7 @@ from microtome.private.image_curator import ImageCurator
 from microtome.private.image_plan import IMAGE_PROFILE_SHARE
 from microtome.private.image_rows import PrivateImages, open_images
 from microtome.private.randomness import SystemRandomness
-from microtome.private.settings import AUTO_PIVOT, PROFILE_SHARES, PrivacySettings, RunSettings, option
+from microtome.private.settings import NO_PIVOT, PROFILE_SHARES, PrivacySettings, RunSettings, option
 from microtome.private.table import open_table
 from microtome.release import Artefact, ImageRelease, Release, ReleaseKind, keep_temporary
 from microtome.schema import ImageSchema, Schema
@@ -39,7 +39,7 @@ def release(
     capacity: int | None = None,
     profile_share: float | None = None,
     kind: str = ReleaseKind.AGGREGATES,
-    pivot: str = AUTO_PIVOT,
+    pivot: str = NO_PIVOT,
     allow_large_delta: bool = False,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
@@ -60,12 +60,12 @@ def release(
         slice_dim: Dimension of a slice.
         subsample: Poisson sampling rate, or ``None`` for all records.
         capacity: Public upper bound on the number of records, for ``add-remove``.
-        profile_share: Share of the budget that the profile gets; by default a tenth for records, three tenths
+        profile_share: Share of the budget that the profile gets; by default a tenth for records, a fifth
             for aggregates.
         kind: ``aggregates`` (noise on counts over all records: far less error; whoever calls this sees the table
             anyway) or ``records`` (noise on every record, as the paper does).
-        pivot: For aggregates: the column by whose classes everything is counted apart, at no cost; ``"auto"`` for
-            the target, ``"none"`` for none.
+        pivot: For aggregates: the column by whose classes everything is counted apart, for what three columns
+            share; ``"none"`` to count all records together, under less noise.
         allow_large_delta: Accept δ ≥ 1/n.
         ledger: The book to debit, or its path; without it nothing remembers what was spent.
         dataset: The table's name in the book; by default the file's name.

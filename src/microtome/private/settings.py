@@ -15,8 +15,8 @@ from microtome.errors import ParameterError
 from microtome.progress import Progress, silent
 from microtome.release import ReleaseKind
 
-AUTO_PIVOT, NO_PIVOT = "auto", "none"
-PROFILE_SHARES = {ReleaseKind.RECORDS: 0.1, ReleaseKind.AGGREGATES: 0.3}
+NO_PIVOT = "none"
+PROFILE_SHARES = {ReleaseKind.RECORDS: 0.1, ReleaseKind.AGGREGATES: 0.2}
 """What the profile gets unless told otherwise. Aggregates know pairs so well that margins become what limits them."""
 POOLS = {ReleaseKind.RECORDS: 0.01, ReleaseKind.AGGREGATES: 0.005}
 """Share below which categories of a column are coded together, where the schema does not say."""
@@ -38,8 +38,7 @@ class PrivacySettings:
         capacity: Public upper bound on the number of records; needed for ``add-remove``.
         profile_share: Share of the budget, in μ², that the profile gets.
         kind: Noise on every record, or on sums over records.
-        pivot: For aggregates: the column by whose classes everything is counted apart, at no cost; the target by
-            default, ``"none"`` for no pivot.
+        pivot: For aggregates: the column by whose classes everything is counted apart; ``"none"`` for no pivot.
         allow_large_delta: Accept a δ of 1/n or more, which permits a mechanism to publish some record whole.
     """
 
@@ -54,7 +53,7 @@ class PrivacySettings:
     capacity: int | None = None
     profile_share: float = 0.1
     kind: ReleaseKind = ReleaseKind.RECORDS
-    pivot: str = AUTO_PIVOT
+    pivot: str = NO_PIVOT
     allow_large_delta: bool = False
 
     def __post_init__(self) -> None:
@@ -71,7 +70,7 @@ class PrivacySettings:
         if self.kind is ReleaseKind.AGGREGATES:
             self._check_aggregates()
             return
-        if self.pivot != AUTO_PIVOT:
+        if self.pivot != NO_PIVOT:
             raise ParameterError("a pivot is for aggregates; records have none")
         if self.neighbours.protects_count and self.capacity is None:
             raise ParameterError(

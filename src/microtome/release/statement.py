@@ -7,6 +7,7 @@ of the program and are shipped with it (``audited.json``, written by ``benchmark
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -286,7 +287,7 @@ def audit_command(release: Release) -> str:
         if release.mechanism.subsample is not None:
             words.append(f"--subsample {release.mechanism.subsample:g}")
     elif isinstance(release, AggregatesRelease):
-        words += [] if release.mechanism.pivot is not None else ["--pivot none"]
+        words += [] if release.mechanism.pivot is None else [f"--pivot {shlex.quote(release.mechanism.pivot)}"]
     return " ".join(words)
 
 

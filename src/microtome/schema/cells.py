@@ -45,6 +45,14 @@ class NumberCells:
         width = np.diff(self.edges)
         return width <= (1.0 if self.integral else np.nextafter(0.0, 1.0))
 
+    def middles(self) -> NDArray[np.float64]:
+        """The mean of the values in each cell, if they are spread evenly."""
+        low, high = self.edges[:-1], self.edges[1:]
+        if self.integral:
+            low, high = np.ceil(low), np.maximum(np.ceil(high) - 1.0, np.ceil(low))
+        middles: NDArray[np.float64] = low + (high - low) / 2.0
+        return middles
+
     def draw(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
         """A value in each of the given cells, uniform in the cell."""
         low, high = self.edges[cells], self.edges[cells + 1]

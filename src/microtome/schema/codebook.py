@@ -94,6 +94,24 @@ class ColumnCode:
         """Share of each level."""
         return np.bincount(self.levels, weights=self.margins, minlength=self.num_levels).astype(np.float64)
 
+    def level_scores(self) -> NDArray[np.float64] | None:
+        """The mean number of each level, in standard deviations from the column's mean; ``None`` if there are none.
+
+        A missing value scores 0.
+        """
+        if not isinstance(self.cells, NumberCells):
+            return None
+        shares = self.margins[: self.cells.num_values]
+        numbers = self.cells.middles()
+        numbers = numbers / max(np.abs(numbers).max(), np.finfo(float).tiny)
+        apart = numbers - (shares @ numbers) / max(shares.sum(), np.finfo(float).tiny)
+        spread = math.sqrt(shares @ apart**2)
+        if not spread > 0:
+            return None
+        levels = self.levels[: self.cells.num_values]
+        sums = np.bincount(levels, weights=shares * apart / spread, minlength=self.num_levels)
+        return np.divide(sums, self.level_margins, out=np.zeros(self.num_levels), where=self.level_margins > 0)
+
     def draw(self, levels: NDArray[np.int64], rng: np.random.Generator) -> pa.Array:
         """Values of the user's own type for the given levels."""
         return self.draw_values(self._draw_cells(levels, rng), rng)

@@ -12,6 +12,7 @@ thinning). The generator is trained on T₁ and judged by T₂.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import torch
@@ -25,6 +26,7 @@ from microtome.generators import Generator, MixtureGenerator
 from microtome.release import AggregatesRelease
 from microtome.release.moments import level_margins, margin_noise
 from microtome.schema import project_to_simplex
+from microtome.training.correlations import Correlations
 from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, LossMix, on_encoded
 
 Floats = NDArray[np.float64]
@@ -40,14 +42,13 @@ def class_shares(release: AggregatesRelease) -> Floats:
 
 def class_margins(release: AggregatesRelease) -> Floats:
     """Share of every level by class: counts by class, made to add up to the profile as far as that knows better."""
-    profile = level_margins(release)
-    if release.pivot is None:
+    profile, (counts, own) = level_margins(release), _class_counts(release)
+    if release.pivot is None and not np.isfinite(own).any():
         return profile[None, :]
-    counts, own = release.first.copy(), release.first_noise() ** 2
     total = (margin_noise(release) * release.num_records) ** 2
     gap = release.num_records * profile - counts.sum(axis=0)
-    measured = own > 0
-    counts[:, measured] += (gap * own / (len(counts) * own + total + 1e-12))[measured]
+    measured = np.isfinite(own)
+    counts[:, measured] += (gap[measured] * own[measured]) / (len(counts) * own + total + _LEAST)[measured]
     sizes = np.maximum(class_shares(release) * release.num_records, 1.0)
     for number in range(len(counts)):
         for index, block in enumerate(release.codebook.blocks):
@@ -56,9 +57,31 @@ def class_margins(release: AggregatesRelease) -> Floats:
                 counts[number, part] = np.arange(block.width) == number
             elif block.width == 1:
                 counts[number, part] = 1.0
+            elif not measured[part].all():
+                counts[number, part] = profile[part]
             else:
                 counts[number, part] = project_to_simplex(counts[number, part], sizes[number])
     return counts
+
+
+def _class_counts(release: AggregatesRelease) -> tuple[Floats, Floats]:
+    """How often each level occurs in each class (v × d), and the variance (d): what all its tables say of it.
+
+    A table of two columns, summed over one of them, counts the other's levels. The noise of all tables is independent,
+    so each has its say by its precision.
+    """
+    with np.errstate(divide="ignore"):
+        precision = np.where(release.first_noise() > 0, release.first_noise() ** -2.0, 0.0)
+    weighed = release.first * precision
+    noise = np.array(release.mechanism.pair_noise)
+    blocks = release.codebook.blocks
+    for (a, left), (b, right) in permutations(enumerate(blocks), 2):
+        if noise[a, b] > 0:
+            part, says = slice(left.start, left.stop), 1.0 / (right.width * noise[a, b] ** 2)
+            weighed[:, part] += says * release.second[:, part, right.start : right.stop].sum(axis=2)
+            precision[part] += says
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(precision > 0, weighed / precision, 0.0), 1.0 / precision
 
 
 class AggregateLoss:
@@ -66,12 +89,13 @@ class AggregateLoss:
 
     The tables of a mixture are known exactly. For them the loss is, in units of what there is to learn,
 
-        χ² + prior · D · Σ_c √(w_c/10) · I(column c; component),
+        χ² + correlations + prior · D · Σ_c √(w_c/10) · I(column c; component),
 
     w_c being the levels of column c and D those of all columns, which are the cells in whose noise a level could find
     something to explain: what the components know about a column, in nats, has to pay for itself in tables met.
-    Without the second part a mixture learns the noise too. It makes wide columns, whose tables are mostly noise, pay
-    more, and fades by itself where the noise is small, because then there is much to be gained.
+    Without the last part a mixture learns the noise too. It makes wide columns, whose tables are mostly noise, pay
+    more, and fades by itself where the noise is small, because then there is much to be gained. Correlations of
+    numbers, which it would shrink too, are met by themselves (``correlations``).
 
     Args:
         release: What is fitted.
@@ -101,7 +125,10 @@ class AggregateLoss:
             raise ParameterError(
                 "a pivot needs the built-in mixture; release with pivot 'none' for a generator of your own"
             )
-        self._train, self._judge = _views(release, held_out, batch_size, exact, generator)
+        seen, unseen = thinned_moments(release, held_out, batch_size, generator)
+        self._train = [_matching(release, one, seen_settings(exact)) for one in seen]
+        self._judge = [_matching(release, one, UNSEEN) for one in unseen]
+        self._correlations = Correlations(release, seen, seen_settings(exact))
         self._margins = torch.tensor(class_margins(release), dtype=torch.float32)
         self._price = prior * _prices(release) / self._train[0].num_entries
         self._unit = max(sum(one.signal() for one in self._train), LEAST_SIGNAL)
@@ -116,9 +143,11 @@ class AggregateLoss:
         """The training loss, in units of the tables' own size; of a batch of latent noise if that matters."""
         del generator
         classes = _by_class(model, latent)
-        parts = [one.parts(_encoded(model, rows)) for one, rows in zip(self._train, classes, strict=True)]
+        encoded = [_encoded(model, rows) for rows in classes]
+        parts = [one.parts(rows) for one, rows in zip(self._train, encoded, strict=True)]
         margins = torch.stack([first for first, _ in parts]).mean()
-        loss = torch.stack([second for _, second in parts]).sum() / self._unit + MARGIN_WEIGHT * margins
+        tables = torch.stack([second for _, second in parts]).sum() + self._correlations(encoded)
+        loss = tables / self._unit + MARGIN_WEIGHT * margins
         return loss + self._known(classes) / self._unit if isinstance(model, MixtureGenerator) else loss
 
     def _known(self, classes: list[Float[Tensor, "k d"]]) -> Float[Tensor, ""]:
@@ -170,15 +199,14 @@ def _prices(release: AggregatesRelease) -> Float[Tensor, " d"]:
     return torch.tensor(prices, dtype=torch.float32)
 
 
-def _views(
-    release: AggregatesRelease, held_out: float, batch_size: int, exact: bool, generator: torch.Generator
-) -> tuple[list[MomentMatching], list[MomentMatching]]:
+def thinned_moments(
+    release: AggregatesRelease, held_out: float, batch_size: int, generator: torch.Generator
+) -> tuple[list[ReleasedMoments], list[ReleasedMoments]]:
     """The moments of every class as training sees them, and as the judge does."""
     noise, margins = release.second_noise(), class_margins(release)
     sizes = np.maximum(class_shares(release) * release.num_records, 1.0)
-    weights = torch.tensor((np.array(release.mechanism.pair_noise) > 0).astype(float))
     ratio = np.sqrt(held_out / (1.0 - held_out))
-    train, judge = [], []
+    seen, unseen = [], []
     for number, size in enumerate(sizes):
         upper = torch.triu(torch.randn(noise.shape, generator=generator, dtype=torch.float64), diagonal=1)
         split = noise * (upper + upper.T).numpy()
@@ -190,14 +218,21 @@ def _views(
             second_noise=noise / size / np.sqrt(1.0 - held_out),
             num_rows=max(int(size), 1),
         )
-        train.append(on_encoded(release, moments, seen_settings(exact), weights))
-        unseen = replace(
-            moments,
-            second=(release.second[number] - split / ratio) / size,
-            second_noise=noise / size / np.sqrt(held_out),
+        seen.append(moments)
+        unseen.append(
+            replace(
+                moments,
+                second=(release.second[number] - split / ratio) / size,
+                second_noise=noise / size / np.sqrt(held_out),
+            )
         )
-        judge.append(on_encoded(release, unseen, UNSEEN, weights))
-    return train, judge
+    return seen, unseen
+
+
+def _matching(release: AggregatesRelease, moments: ReleasedMoments, settings: MomentSettings) -> MomentMatching:
+    """The comparison of all tables that were measured."""
+    weights = torch.tensor((np.array(release.mechanism.pair_noise) > 0).astype(float))
+    return on_encoded(release, moments, settings, weights)
 
 
 def seen_settings(exact: bool) -> MomentSettings:

@@ -36,7 +36,7 @@ if __name__ == "__main__":
         publish(people(300), people_schema(), records, epsilon=60.0, num_slices=16)
     if not aggregates.exists():
         few = Schema(columns=people_schema().columns[:5], target="owner")
-        options = {"epsilon": 60.0, "kind": ReleaseKind.AGGREGATES, "profile_share": 0.2}
+        options = {"epsilon": 60.0, "kind": ReleaseKind.AGGREGATES, "profile_share": 0.2, "pivot": "owner"}
         publish(people(300).select(few.names), few, aggregates, **options)
     pictures = {kind: HERE / f"version-{VERSION}-image-{kind}.release" for kind in ReleaseKind}
     for kind, path in pictures.items():
