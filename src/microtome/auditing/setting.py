@@ -144,7 +144,7 @@ class AuditSetting:
             named = {"kind": Kind.CATEGORICAL, "categories": values, "missing": False}
             columns = [Column(name=name, **named) for name in ("first", "second", "third")]  # type: ignore[arg-type]
             if self.pivot == NO_PIVOT:
-                return Schema(columns=tuple(columns))
+                return Schema(columns=tuple(columns), target="first")
             group = Column(name=self.pivot, kind=Kind.BOOLEAN, missing=False)
             return Schema(columns=(*columns, group), target=self.pivot)
         if self.learnt:
