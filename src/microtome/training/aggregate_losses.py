@@ -43,8 +43,6 @@ def class_shares(release: AggregatesRelease) -> Floats:
 def class_margins(release: AggregatesRelease) -> Floats:
     """Share of every level by class: counts by class, made to add up to the profile as far as that knows better."""
     profile, (counts, own) = level_margins(release), _class_counts(release)
-    if release.pivot is None and not np.isfinite(own).any():
-        return profile[None, :]
     total = (margin_noise(release) * release.num_records) ** 2
     gap = release.num_records * profile - counts.sum(axis=0)
     measured = np.isfinite(own)
