@@ -100,7 +100,7 @@ def _winners(comparison: Comparison, epsilon: float) -> list[str]:
         lines.append([METHODS[method].title, *cells])
     count = len(comparison.tasks)
     sentence = (
-        f"Means over {count} tasks, of methods that ended well on each of them; the best private one of every metric "
+        f"Means over {count} task{'s' if count != 1 else ''}, of methods that ended well on each of them; the best private one of every metric "
         "in bold."
     )
     return [sentence, table(["", *METRICS.values()], lines)]
