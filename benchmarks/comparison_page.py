@@ -98,11 +98,8 @@ def _winners(comparison: Comparison, epsilon: float) -> list[str]:
             won = [metric in means and means[metric] == best[metric] for metric in METRICS]
             cells = [f"**{cell}**" if is_best else cell for cell, is_best in zip(cells, won, strict=True)]
         lines.append([METHODS[method].title, *cells])
-    count = len(comparison.tasks)
-    sentence = (
-        f"Means over {count} task{'s' if count != 1 else ''}, of methods that ended well on each of them; the best private one of every metric "
-        "in bold."
-    )
+    tasks = "1 task" if len(comparison.tasks) == 1 else f"{len(comparison.tasks)} tasks"
+    sentence = f"Means over {tasks}, of methods that ended well on each; the best private one of every metric in bold."
     return [sentence, table(["", *METRICS.values()], lines)]
 
 
