@@ -17,7 +17,7 @@ from microtome.release import ReleaseKind
 
 NO_PIVOT = "none"
 PROFILE_SHARES = {ReleaseKind.RECORDS: 0.1, ReleaseKind.AGGREGATES: 0.2}
-"""What the profile gets unless told otherwise. Aggregates know pairs so well that rare categories are what limits them."""
+"""What the profile gets unless told otherwise. Aggregates know pairs so well that rare categories limit them."""
 POOLS = {ReleaseKind.RECORDS: 0.01, ReleaseKind.AGGREGATES: 0.0025}
 """Share below which categories of a column are coded together, where the schema does not say."""
 
