@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from microtome.release.aggregates import AggregatesRelease
 from microtome.release.artefact import Release
-from microtome.release.moments import has_moments, level_margins, margin_noise, one_hot_moments, slice_sums
+from microtome.release.moments import combined, has_moments, level_margins, margin_noise, one_hot_moments, slice_sums
 from microtome.release.records import RecordsRelease
 from microtome.schema import project_to_simplex
 
@@ -168,8 +168,7 @@ def _combined_margin(noisy: TwoWayTables, column: int) -> Floats:
             other = 1 - pair.index(column)
             estimates.append(table.sum(axis=other))
             variances.append((noisy.noise[pair] ** 2).sum(axis=other))
-    weights = 1.0 / np.maximum(variances, np.finfo(float).tiny)
-    return project_to_simplex((np.array(estimates) * weights).sum(axis=0) / weights.sum(axis=0), 1.0)
+    return project_to_simplex(combined(estimates, variances)[0], 1.0)
 
 
 def _counted(release: AggregatesRelease) -> tuple[Floats, Floats]:

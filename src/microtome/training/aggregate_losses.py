@@ -12,7 +12,6 @@ thinning). The generator is trained on T₁ and judged by T₂.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import permutations
 
 import numpy as np
 import torch
@@ -24,7 +23,7 @@ from microtome.divergences import Denoising, MomentMatching, MomentSettings, Rel
 from microtome.errors import ParameterError
 from microtome.generators import Generator, MixtureGenerator
 from microtome.release import AggregatesRelease
-from microtome.release.moments import level_margins, margin_noise
+from microtome.release.moments import combined, level_margins, margin_noise
 from microtome.schema import project_to_simplex
 from microtome.training.correlations import Correlations
 from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, LossMix, on_encoded
@@ -65,21 +64,24 @@ def class_margins(release: AggregatesRelease) -> Floats:
 def _class_counts(release: AggregatesRelease) -> tuple[Floats, Floats]:
     """How often each level occurs in each class (v × d), and the variance (d): what all its tables say of it.
 
-    A table of two columns, summed over one of them, counts the other's levels. The noise of all tables is independent,
-    so each has its say by its precision.
+    A table of two columns, summed over one of them, counts the other's levels. The variance is infinite where there is
+    none.
     """
-    with np.errstate(divide="ignore"):
-        precision = np.where(release.first_noise() > 0, release.first_noise() ** -2.0, 0.0)
-    weighed = release.first * precision
-    noise = np.array(release.mechanism.pair_noise)
+    counts, variance = np.zeros_like(release.first), np.full(release.codebook.dim, np.inf)
+    first, pairs = np.array(release.mechanism.first_noise), np.array(release.mechanism.pair_noise)
     blocks = release.codebook.blocks
-    for (a, left), (b, right) in permutations(enumerate(blocks), 2):
-        if noise[a, b] > 0:
-            part, says = slice(left.start, left.stop), 1.0 / (right.width * noise[a, b] ** 2)
-            weighed[:, part] += says * release.second[:, part, right.start : right.stop].sum(axis=2)
-            precision[part] += says
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(precision > 0, weighed / precision, 0.0), 1.0 / precision
+    for index, block in enumerate(blocks):
+        part = slice(block.start, block.stop)
+        found = [(release.first[:, part], first[index] ** 2)] if first[index] > 0 else []
+        for other, noise in zip(blocks, pairs[index], strict=True):
+            if noise > 0:
+                table = release.second[:, part, other.start : other.stop]
+                found.append((table.sum(axis=2), other.width * noise**2))
+        if found:
+            estimates, variances = zip(*found, strict=True)
+            counts[:, part], own = combined(estimates, [np.full((1, block.width), one) for one in variances])
+            variance[part] = own[0]
+    return counts, variance
 
 
 class AggregateLoss:
