@@ -82,7 +82,7 @@ METHODS: dict[str, Entry] = {
         title="MST",
         place="baselines.marginal_models:MST",
         environment=Environment.BASELINES,
-        remark="`dpmm`. A tenth of ε cuts numeric columns into its PrivTree bins, which is what holds KSComp back.",
+        remark="`dpmm`, with numeric columns in bins as Microtome would cut them (32 at most), for a tenth of ε.",
     ),
     "aim": Entry(
         title="AIM",

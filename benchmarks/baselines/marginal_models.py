@@ -1,8 +1,10 @@
 """MST, AIM and PrivBayes of the package ``dpmm`` (Mahiou et al. 2025): measure chosen margins, fit Private-PGM.
 
-They take categories, so numeric columns are cut by its PrivTree binner with ``BINNING_EPSILON`` of the stated ε; the
-rest is the model's. Categories and bounds are the declared ones, so nothing else is read off the table. Columns with
-one declared category are left out and put back: they hold nothing.
+They take categories, so numeric columns are cut into bins with ``BINNING_EPSILON`` of the stated ε (``number_bins``);
+the rest is the model's. (The package's own PrivTree bins halve the declared range again and again: whole numbers fall
+on both sides of an edge, and a common value, such as no income, is spread over its bin.) Categories and bounds are the
+declared ones, so nothing else is read off the table. Columns with one declared category are left out and put back: they
+hold nothing.
 
 Private-PGM's mirror descent runs for its usual 1,000 iterations (the package's default for MST is 10,000, which takes
 ten times as long), in the quick version of ``quick_pgm``, which gives the same values.
@@ -14,16 +16,19 @@ import logging
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from dpmm.models import priv_bayes
 from dpmm.pipelines import AIMPipeline, MSTPipeline, PrivBayesPipeline
 
 from baselines import quick_pgm
+from baselines.encoding import codes, decode_codes
+from baselines.number_bins import binned, noisy_bins
 from baselines.protocol import RunContext
 from microtome.schema import Column, Schema
 
 BINNING_EPSILON = 0.1
-"""Share of ε for cutting numeric columns into bins; the package's default is an ε of 0.1 on top of the stated one."""
+"""Share of ε for cutting numeric columns into bins."""
 ITERATIONS = 1000
 AIM_ROUND_ITERATIONS = 100
 AIM_MODEL_MEGABYTES = 2.0
@@ -43,28 +48,24 @@ class MarginalModel:
         logging.getLogger("dpmm").setLevel(logging.ERROR)
         quick_pgm.install()
         self._schema = schema
-        self._constant = {
-            column.name: column.categories[0]
-            for column in schema.columns
-            if column.categories is not None and len(column.categories) == 1
-        }
-        has_numbers = any(column.categories is None for column in schema.columns)
-        self.binning = BINNING_EPSILON * epsilon if has_numbers else 0.0
+        numeric = [column for column in schema.columns if column.categories is None]
+        self.binning = BINNING_EPSILON * epsilon if numeric else 0.0
+        self.bins = noisy_bins(frame, numeric, self.binning)
         self._model = self.pipeline(
             epsilon=epsilon - self.binning,
             delta=delta,
-            proc_epsilon=self.binning or None,
-            binner_type="priv-tree" if has_numbers else "uniform",
+            disable_processing=True,
             n_jobs=1,
             compress=True,
             max_model_size=self.model_size,
             gen_kwargs={"n_iters": ITERATIONS},
         )
         self._prepare(self._model.gen.generator)
-        columns = [column for column in schema.columns if column.name not in self._constant]
+        sizes = {column.name: self._num_codes(column) for column in schema.columns}
+        self._modelled = [column for column in schema.columns if sizes[column.name] > 1]
         self._model.fit(
-            pd.DataFrame({column.name: _prepared(frame[column.name], column) for column in columns}),
-            domain={column.name: _domain(column) for column in columns},
+            pd.DataFrame({column.name: self._codes(frame[column.name], column) for column in self._modelled}),
+            domain={column.name: sizes[column.name] for column in self._modelled},
         )
 
     def _prepare(self, mechanism: Any) -> None:
@@ -72,8 +73,13 @@ class MarginalModel:
 
     def sample(self, num_rows: int) -> pd.DataFrame:
         """Draw rows."""
-        made = self._model.generate(num_rows, random_state=self._seed).assign(**self._constant)
-        columns = {column.name: _restored(made[column.name], column) for column in self._schema.columns}
+        made, rng = self._model.generate(num_rows, random_state=self._seed), np.random.default_rng(self._seed)
+        modelled = {column.name: made[column.name].to_numpy(np.int64) for column in self._modelled}
+        nothing = np.zeros(num_rows, dtype=np.int64)
+        columns = {
+            column.name: self._values(modelled.get(column.name, nothing), column, rng)
+            for column in self._schema.columns
+        }
         return pd.DataFrame(columns)
 
     def notes(self) -> dict[str, Any]:
@@ -84,8 +90,21 @@ class MarginalModel:
             "iterations": ITERATIONS,
             "model_megabytes": self.model_size,
             "pairs_measured": len({tuple(sorted(clique)) for clique in cliques if len(clique) > 1}),
-            "bins": {name: int(count) for name, count in self._model.proc.n_bins.items()},
+            "bins": {name: code.num_levels for name, code in self.bins.items()},
         }
+
+    def _num_codes(self, column: Column) -> int:
+        return self.bins[column.name].num_levels if column.categories is None else len(column.categories)
+
+    def _codes(self, values: pd.Series, column: Column) -> npt.NDArray[np.integer]:
+        return binned(values, self.bins[column.name]) if column.categories is None else codes(values, column)
+
+    def _values(
+        self, drawn: npt.NDArray[np.int64], column: Column, rng: np.random.Generator
+    ) -> npt.NDArray[np.generic] | pd.Series:
+        if column.categories is not None:
+            return decode_codes(drawn, column)
+        return self.bins[column.name].draw(drawn, rng).to_pandas()
 
 
 class MST(MarginalModel):
@@ -141,29 +160,3 @@ class PrivBayes(MarginalModel):
 
     def _prepare(self, mechanism: Any) -> None:
         priv_bayes.MI = ExactMutualInformation
-
-
-def _domain(column: Column) -> dict[str, Any]:
-    if column.categories is not None:
-        return {"categories": [str(value) for value in column.categories]}
-    low, high = column.number_bounds() or (0.0, 0.0)
-    return {"lower": low, "upper": high + 1.0 if column.kind.is_integral else high}
-
-
-def _prepared(values: pd.Series, column: Column) -> pd.Series:
-    """Categories as text, which the package takes for categories; numbers within their bounds."""
-    if column.categories is not None:
-        names = {value: str(value) for value in column.categories}
-        return values.map(names).astype("category")
-    low, high = column.number_bounds() or (0.0, 0.0)
-    return values.astype(float).clip(low, high)
-
-
-def _restored(values: pd.Series, column: Column) -> pd.Series:
-    storage = "object" if column.dtype == "string" else column.dtype
-    if column.categories is not None:
-        known = {str(value): value for value in column.categories}
-        return values.astype(str).map(known).astype(storage)
-    low, high = column.number_bounds() or (0.0, 0.0)
-    numbers = np.floor(values.astype(float)) if column.kind.is_integral else values.astype(float)
-    return numbers.clip(low, high).astype(storage)
