@@ -1,6 +1,7 @@
 """Numbers as a few bins for methods that take categories, cut as Microtome cuts its own columns.
 
-A noisy histogram on public cells gives quantile bins, common values apart; values within a bin are drawn by it.
+A noisy histogram on public cells gives quantile bins, common values apart; values within a bin are drawn by it, and
+by another of how round they are.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from microtome.schema import Column, ColumnCode, NumberCells, initial_cells
+from microtome.schema import Column, ColumnCode, NumberCells, initial_cells, rounding_classes
 
 BINS = 32
 """Bins of a column at most, common values aside."""
@@ -22,17 +23,27 @@ BINS = 32
 def noisy_bins(frame: pd.DataFrame, numeric: Sequence[Column], epsilon: float) -> dict[str, ColumnCode]:
     """Bins of the numeric columns, for ε in total.
 
-    A record counts in one cell of each of the C histograms: their l1 sensitivity is C, and Laplace noise of scale C/ε
-    is what it takes.
+    A record counts in at most one cell of each of H histograms: their l1 sensitivity is H, and Laplace noise of scale
+    H/ε is what it takes.
     """
-    noise = np.random.default_rng()
+    classes = {column.name: found for column in numeric if (found := rounding_classes(column)) is not None}
+    noise, scale = np.random.default_rng(), (len(numeric) + len(classes)) / epsilon
+    deviation = math.sqrt(2) * scale
+
+    def noisy(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        return counts + noise.laplace(scale=scale, size=len(counts))
+
     bins = {}
     for column in numeric:
-        scale, cells = len(numeric) / epsilon, _cells(column)
-        counts = np.bincount(cells.locate(frame[column.name].to_numpy(float)), minlength=len(cells))
-        noisy = counts + noise.laplace(scale=scale, size=len(counts))
+        numbers, cells = frame[column.name].to_numpy(float), _cells(column)
+        rounded = classes.get(column.name)
         bins[column.name] = ColumnCode.from_counts(
-            replace(column, bins=BINS), cells, noisy, noise_scale=math.sqrt(2) * scale, total=len(frame)
+            replace(column, bins=BINS),
+            cells,
+            noisy(np.bincount(cells.locate(numbers), minlength=len(cells))),
+            noise_scale=deviation,
+            total=len(frame),
+            rounding=None if rounded is None else (noisy(rounded.count(numbers)), deviation),
         )
     return bins
 

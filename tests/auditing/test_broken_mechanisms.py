@@ -76,6 +76,26 @@ def test_too_little_noise_on_the_profile(monkeypatch: Patch) -> None:
     assert audited(PROFILE).curve.is_violation
 
 
+@pytest.mark.slow
+def test_too_little_noise_on_counts_of_rounding(monkeypatch: Patch) -> None:
+    """On these alone: they are what the least of the profile is spent on, so that the noise must be next to nothing."""
+    sound = profile.noisy_counts
+    stream_of = randomness.SystemRandomness.stream
+    weak: list[Any] = []
+
+    def stream(self: Any, purpose: str, block: int = 0) -> Any:
+        found = stream_of(self, purpose, block)
+        weak.extend([found] if purpose == "profile-rounding" else [])
+        return found
+
+    def noisy(counts: Any, scale: float, source: Any) -> Any:
+        return sound(counts, 0.2 * scale if any(source is one for one in weak) else scale, source)
+
+    monkeypatch.setattr(randomness.SystemRandomness, "stream", stream)
+    monkeypatch.setattr(profile, "noisy_counts", noisy)
+    assert audited(replace(PROFILE, rounded=True)).curve.is_violation
+
+
 def test_too_little_noise_that_the_file_admits(monkeypatch: Patch) -> None:
     """The plan asks for less noise and states it: then the stated events do not add up to the promise."""
     sound = curator.plan_slices

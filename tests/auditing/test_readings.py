@@ -27,15 +27,22 @@ def total_noise(sighting: Sighting) -> float:
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)
-@pytest.mark.parametrize("kind", [AuditKind.PROFILE, AuditKind.AGGREGATES])
-def test_likelihood_ratio_is_that_of_the_file(kind: AuditKind, neighbours: Neighbours, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "rounded"),
+    [(AuditKind.PROFILE, False), (AuditKind.PROFILE, True), (AuditKind.AGGREGATES, False)],
+    ids=["profile", "rounding", "aggregates"],
+)
+def test_likelihood_ratio_is_that_of_the_file(
+    kind: AuditKind, rounded: bool, neighbours: Neighbours, tmp_path: Path
+) -> None:
     """Believe one target to be there, believe it is not: noise that explains the file changes by the ratio.
 
     A pair of levels stands twice in the symmetric tables and is one noisy number, hence the half.
     """
-    setting = AuditSetting(kind=kind, epsilon=5.0, neighbours=neighbours)
+    setting = AuditSetting(kind=kind, epsilon=5.0, neighbours=neighbours, rounded=rounded)
     scene, sighting = scene_and_sighting(setting, tmp_path)
     readings = list(profile_readings(sighting))
+    assert sum("rounding" in reading.name for reading in readings) == 2 * rounded
     if kind is AuditKind.AGGREGATES:
         readings += list(table_readings(sighting))
     ratios = sum(reading.log_ratio() for reading in readings)
@@ -75,7 +82,14 @@ def test_rows_have_the_loss_of_a_gaussian_shift(tmp_path: Path) -> None:
     assert ratios.std() == pytest.approx(mu, rel=6 / np.sqrt(2 * len(ratios)))
 
 
-@pytest.mark.parametrize("setting", [RECORDS, AGGREGATES], ids=lambda setting: setting.name)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *(RECORDS, AGGREGATES, replace(RECORDS, rounded=True)),
+        replace(RECORDS, rounded=True, neighbours=Neighbours.ADD_REMOVE),
+    ],
+    ids=lambda setting: setting.name,
+)
 def test_noise_of_a_release_is_standard(setting: AuditSetting, tmp_path: Path) -> None:
     _, sighting = scene_and_sighting(setting, tmp_path)
     for reading in profile_readings(sighting):

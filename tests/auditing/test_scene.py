@@ -61,7 +61,17 @@ def test_the_suite_covers_all_that_is_promised() -> None:
     settings = suite()
     names = [setting.name for setting in settings]
     assert len(set(names)) == len(names)
-    for words in ("gaussian", "orthogonal", "subsample", "no pivot", "pivot", "profile", "learnt", "as published"):
+    for words in (
+        "gaussian",
+        "orthogonal",
+        "subsample",
+        "no pivot",
+        "pivot",
+        "profile",
+        "learnt",
+        "rounding",
+        "as published",
+    ):
         assert any(words in name for name in names), words
     for relation in Neighbours:
         for kind in AuditKind:

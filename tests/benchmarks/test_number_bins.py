@@ -22,8 +22,14 @@ def test_noise_is_that_of_all_histograms_together():
     bins = noisy_bins(frame, [AGE, PAY], epsilon=0.5)
     edges = bins["pay"].cells.edges
     true = np.histogram(frame["pay"], bins=edges)[0]
-    # Two histograms for 0.5: Laplace noise of scale 4, whose mean size is 4 as well.
-    assert np.abs(bins["pay"].counts - true).mean() == pytest.approx(4.0, rel=0.5)
+    # Three histograms for 0.5, that of pay's rounding included: Laplace noise of scale 6, whose mean size is 6 as well.
+    assert np.abs(bins["pay"].counts - true).mean() == pytest.approx(6.0, rel=0.5)
+    rounding = bins["pay"].rounding
+    assert rounding is not None
+    assert np.abs(rounding.counts - rounding.classes.count(frame["pay"].to_numpy(float))).mean() == pytest.approx(
+        6.0, rel=0.5
+    )
+    assert bins["age"].rounding is None
 
 
 def test_noise_is_new_in_every_run():

@@ -233,7 +233,7 @@ def test_no_stream_is_used_twice(tmp_path: Path) -> None:
     randomness = FixedRandomness()
     publish(people(), people_schema(), tmp_path / "t.release", randomness=randomness, **PIVOTED)
     assert len(randomness.asked) == len(set(randomness.asked))
-    assert {purpose for purpose, _ in randomness.asked} == {"profile", "first", "second"}
+    assert {purpose for purpose, _ in randomness.asked} == {"profile", "profile-rounding", "first", "second"}
 
 
 def test_published_numbers_are_on_the_grid() -> None:
@@ -325,7 +325,8 @@ def test_the_debit_is_on_the_disk_before_any_noise_is_drawn(tmp_path: Path) -> N
         ledger=Ledger(path),
         **PIVOTED,
     )
-    wanted = {"profile": ["profile"], "first": ["profile", "aggregates"], "second": ["profile", "aggregates"]}
+    before, after = ["profile"], ["profile", "aggregates"]
+    wanted = {"profile": before, "profile-rounding": before, "first": after, "second": after}
     assert {purpose for purpose, _ in seen} == set(wanted)
     assert all(debited == wanted[purpose] for purpose, debited in seen)
     assert [entry.status for entry in Ledger(path).entries()] == ["released", "released"]

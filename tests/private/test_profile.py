@@ -1,5 +1,6 @@
 """The first pass: what it costs, what it shows, and what it must not show."""
 
+import datetime as dt
 import math
 
 import numpy as np
@@ -10,10 +11,11 @@ from scipy import stats
 from microtome.accounting import FailureEvent, GaussianEvent, Neighbours, delta
 from microtome.errors import TableError
 from microtome.private import PrivacySettings
-from microtome.private.plan import plan_profile
+from microtome.private.cell_index import numbers_within_bounds
+from microtome.private.plan import ROUNDING, plan_profile
 from microtome.private.profile import Profile, ProfileBudget, Tally
 from microtome.private.randomness import GRID, noisy_counts
-from microtome.schema import CategoryCells, Column, Kind, Outside, Schema
+from microtome.schema import CategoryCells, Column, Kind, Outside, Schema, rounding_classes
 from support import FixedRandomness, SilentRandomness, people, people_schema
 
 TEXT = Schema(columns=(Column(name="x", kind=Kind.CATEGORICAL, missing=False),))
@@ -45,14 +47,63 @@ def test_costs_of_all_columns_add_up_to_the_budget(neighbours: Neighbours, width
 
 @pytest.mark.parametrize("neighbours", Neighbours)
 def test_scales_of_a_published_profile_spend_no_more_than_the_budget(neighbours: Neighbours) -> None:
-    """With every count noised once; the protected total, where there is one, is one more count."""
+    """With every histogram noised once, those of rounding too; the protected total, where there is one, is one more."""
     codes = published(people(), people_schema(), budget(0.7, neighbours=neighbours), FixedRandomness()).codebook.codes
     changed = 2 if neighbours is Neighbours.REPLACE_ONE else 1
     spent = sum(changed / code.noise_scale**2 for code in codes)
+    rounded = [code.rounding for code in codes if code.rounding is not None]
+    assert {code.column.name for code in codes if code.rounding is not None} == {"income", "seen"}
+    spent += sum(changed / rounding.noise_scale**2 for rounding in rounded)
     if neighbours.protects_count:
         assert spent < 0.7**2 * (1 - 1e-4)
     else:
         assert spent == pytest.approx(0.7**2)
+
+
+@pytest.mark.parametrize(("neighbours", "touched"), [("blank-one", 9 + 1), ("replace-one", 2 * 9 + 1)])
+def test_every_noisy_number_that_a_record_touches_may_be_rounded_wrongly(neighbours: str, touched: int) -> None:
+    """Seven columns, two of which are counted by rounding as well, and the total."""
+    settings = PrivacySettings(epsilon=1.0, delta=1e-6, neighbours=Neighbours(neighbours))
+    failures = [event for event in plan_profile(settings, people_schema()).events if isinstance(event, FailureEvent)]
+    assert failures[0].probability == pytest.approx(touched * ROUNDING)
+
+
+@pytest.mark.parametrize("wrong", [0.7, 1.0, 1.4])
+def test_counts_of_rounding_carry_the_noise_they_state(wrong: float) -> None:
+    column = Column(name="x", kind=Kind.FLOAT, bounds=(0, 1e8), missing=False)
+    values = np.round(np.random.default_rng(0).uniform(1, 1000, 4000), 2)
+    code = published(pa.table({"x": values}), Schema(columns=(column,)), budget(), FixedRandomness()).codebook.codes[0]
+    assert code.rounding is not None
+    exact = code.rounding.classes.count(values)
+    assert exact.sum() == 4000
+    statistic = float(((code.rounding.counts - exact) ** 2).sum()) / (wrong * code.rounding.noise_scale) ** 2
+    low, high = stats.chi2.ppf([1e-4, 1 - 1e-4], len(exact))
+    assert (low < statistic < high) == (wrong == 1.0)
+    steps = code.rounding.counts / (code.rounding.noise_scale / GRID)
+    assert np.allclose(steps, np.round(steps), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (
+            Column(name="x", kind=Kind.INTEGER, bounds=(-5000, 5000), outside=Outside.CLAMP),
+            [0, 7, 1500, -40, 9999, None],
+        ),
+        (Column(name="x", kind=Kind.FLOAT), [0.0, 2.5, 1 / 3, float("nan"), 1e300, -7e-300, None]),
+        (Column(name="x", kind=Kind.DATETIME), [dt.datetime(1970, 1, 1), dt.datetime(2020, 1, 1, 12, 30), None]),
+    ],
+    ids=["integer", "float", "datetime"],
+)
+def test_a_record_counts_at_most_once_in_the_histogram_of_rounding(column: Column, values: list[object]) -> None:
+    classes = rounding_classes(column)
+    assert classes is not None
+    for value in values:
+        array = pa.array([value], type=column.arrow_type)
+        assert classes.count(numbers_within_bounds(array, column)).sum() in (0, 1)
+    both = pa.array(values, type=column.arrow_type)
+    without = classes.count(numbers_within_bounds(both[1:], column))
+    assert np.abs(classes.count(numbers_within_bounds(both, column)) - without).sum() <= 1
 
 
 @pytest.mark.parametrize("wrong", [0.7, 1.0, 1.4])

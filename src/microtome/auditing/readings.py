@@ -26,8 +26,9 @@ from microtome.accounting import GaussianEvent, Neighbours
 from microtome.auditing.scene import Places, Records, Scene
 from microtome.auditing.witness import NOBODY, Sighting
 from microtome.errors import MicrotomeError
+from microtome.private.cell_index import numbers_within_bounds
 from microtome.release import AggregatesRelease, RecordsRelease, Release
-from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells, initial_cells
+from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells, Rounding, initial_cells
 
 Numbers = NDArray[np.float64]
 
@@ -97,6 +98,8 @@ def profile_readings(sighting: Sighting) -> Iterator[Reading]:
             there=cells[0][:, None],
             gone=cells[1][:, None],
         )
+        if code.rounding is not None:
+            yield _rounding_reading(sighting, code, code.rounding)
     if scene.neighbours.protects_count:
         scale = _total_noise(release)
         noise = np.array([(release.num_records - len(sighting.present)) / scale])
@@ -104,6 +107,24 @@ def profile_readings(sighting: Sighting) -> Iterator[Reading]:
         yield _cells_reading(
             sighting, name="number of records", noise=noise, scales=np.array([scale]), there=everyone, gone=everyone
         )
+
+
+def _rounding_reading(sighting: Sighting, code: ColumnCode, rounding: Rounding) -> Reading:
+    """The counts of a column's rounding classes."""
+    scene, name = sighting.scene, code.column.name
+    there, gone, present = (
+        rounding.classes.locate(numbers_within_bounds(records.table[name].combine_chunks(), code.column))
+        for records in (scene.targets, scene.substitutes, sighting.present)
+    )
+    counts = np.bincount(present[present != _NOWHERE], minlength=len(rounding.counts))
+    return _cells_reading(
+        sighting,
+        name=f"rounding of {name!r}",
+        noise=(rounding.counts - counts) / rounding.noise_scale,
+        scales=np.full(len(counts), rounding.noise_scale),
+        there=there[:, None],
+        gone=gone[:, None],
+    )
 
 
 def rows_reading(sighting: Sighting) -> Reading:
@@ -264,8 +285,10 @@ def _rows_of_targets(sighting: Sighting, owners: Places) -> Places:
 
 
 def _total_noise(release: Release) -> float:
-    """Noise of the number of records: what the profile's μ² is not spent on by its columns."""
+    """Noise of the number of records: what the profile's μ² is not spent on by its histograms."""
     profile = release.manifest.promise.events[0]
     assert isinstance(profile, GaussianEvent)
-    rest = profile.mu**2 - sum(1.0 / code.noise_scale**2 for code in release.codebook.codes)
+    scales = [code.noise_scale for code in release.codebook.codes]
+    scales += [code.rounding.noise_scale for code in release.codebook.codes if code.rounding is not None]
+    rest = profile.mu**2 - sum(1.0 / scale**2 for scale in scales)
     return float(1.0 / np.sqrt(rest))

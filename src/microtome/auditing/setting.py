@@ -19,6 +19,8 @@ _LEVELS = 13
 """Values of a column of counted tables: a prime, for the sake of Latin squares."""
 _CELLS = 512
 """Values of a column of the profile."""
+_LARGEST_ROUNDED = 10**12
+"""Largest number of a column that is counted by rounding: of many magnitudes, and so of many classes."""
 _MOST_TARGETS = 512
 _STANDING_OUT = 4.0
 """Standard deviations of the profile's noise by which each of the crowd's values stands out."""
@@ -49,6 +51,7 @@ class AuditSetting:
         pivot: For aggregates: a column or ``"none"``; without a schema, one of that name is made.
         schema: The columns; by default ones made for the purpose.
         learnt: Without a schema: whether categories are left to be learnt.
+        rounded: Without a schema: whether the columns are counted by rounding as well.
         as_published: Whether only the public function and its file are used, with nothing known of the rows' order.
     """
 
@@ -63,6 +66,7 @@ class AuditSetting:
     pivot: str = NO_PIVOT
     schema: Schema | None = None
     learnt: bool = False
+    rounded: bool = False
     as_published: bool = False
 
     def __post_init__(self) -> None:
@@ -84,6 +88,7 @@ class AuditSetting:
             words.append("no pivot" if self.pivot == NO_PIVOT else "pivot")
         words += [] if self.subsample is None else [f"subsample {self.subsample:g}"]
         words += ["learnt categories"] if self.learnt else []
+        words += ["rounding"] if self.rounded else []
         words += [] if self.accountant is Accountant.EXACT else [self.accountant.value]
         words += ["as published"] if self.as_published else []
         return ", ".join([*words, self.neighbours.value, f"ε = {self.epsilon:g}"])
@@ -151,7 +156,8 @@ class AuditSetting:
             return Schema(
                 columns=tuple(Column(name=name, kind=Kind.CATEGORICAL, missing=False) for name in ("first", "second"))
             )
-        bounded = {"kind": Kind.INTEGER, "bounds": (0, _CELLS - 1), "bins": 4, "missing": False}
+        largest = _LARGEST_ROUNDED if self.rounded else _CELLS - 1
+        bounded = {"kind": Kind.INTEGER, "bounds": (0, largest), "bins": 4, "missing": False}
         return Schema(columns=tuple(Column(name=name, **bounded) for name in ("first", "second")))  # type: ignore[arg-type]
 
 
@@ -183,6 +189,7 @@ def suite(*, delta: float = 1e-5) -> list[AuditSetting]:
         replace(pivoted, neighbours=add_remove, as_published=True),
         replace(pivoted, neighbours=replace_one, as_published=True),
         *(replace(profile, neighbours=relation, epsilon=5.0) for relation in Neighbours),
+        replace(profile, rounded=True, epsilon=5.0),
         replace(profile, learnt=True, epsilon=5.0, delta=0.05),
         replace(records, neighbours=add_remove, epsilon=5.0, as_published=True),
         replace(records, neighbours=replace_one, epsilon=5.0, as_published=True),

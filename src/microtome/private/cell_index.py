@@ -23,6 +23,12 @@ def cell_indices(array: pa.Array, column: Column, cells: Cells) -> NDArray[np.in
     return found
 
 
+def numbers_within_bounds(array: pa.Array, column: Column) -> NDArray[np.float64]:
+    """The numbers of a measured column that are not missing, as its cells count them."""
+    low, high = column.number_bounds() or (-np.inf, np.inf)
+    return np.clip(_numbers(checked(array, column).drop_null(), column), low, high)
+
+
 def checked(array: pa.Array, column: Column) -> pa.Array:
     """The values with NaN as missing; refuses what is declared not to occur, and categories without end."""
     if pa.types.is_floating(array.type):

@@ -26,7 +26,7 @@ from microtome.errors import ParameterError, TableError
 from microtome.private.profile import ProfileBudget
 from microtome.private.settings import PrivacySettings
 from microtome.release import ReleaseKind
-from microtome.schema import Schema
+from microtome.schema import Schema, rounding_classes
 
 MOST_ROWS = 10**9
 """Rows from which on numpy's hypergeometric draw, which deals the rows of a shuffle, refuses."""
@@ -90,7 +90,8 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     """The profile's share of the budget."""
     learnt = sum(column.kind.is_categorical and not column.is_declared for column in schema.columns)
     threshold = _FAILURE_SHARE * settings.delta if learnt else 0.0
-    touched = len(schema.columns) * (2 if settings.neighbours is Neighbours.REPLACE_ONE else 1) + 1
+    histograms = len(schema.columns) + sum(rounding_classes(column) is not None for column in schema.columns)
+    touched = histograms * (2 if settings.neighbours is Neighbours.REPLACE_ONE else 1) + 1
     failures: list[Event] = [FailureEvent(probability=touched * ROUNDING, reason="rounding of the profile")]
     if threshold:
         failures.append(FailureEvent(probability=threshold, reason="a category of one record alone shows"))

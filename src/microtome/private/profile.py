@@ -5,6 +5,9 @@ a neighbour loses or gains a record and 2 where one is replaced (one cell loses,
 up to the profile's μ². Wide columns get more of it: the total variation of a K-cell histogram is about K·σ_c,
 and Σ K_c·σ_c at fixed Σ 1/σ_c² is least for 1/σ_c² ∝ K_c^(2/3).
 
+Numbers whose cells hold many values are counted a second time, by how round they are: a histogram more, to which a
+record adds at most 1, and which gets little.
+
 Categories that nobody declared are learnt by thresholding: a category is kept if its noisy count exceeds T. A
 category that only one record has must not show, save with a probability that the ledger counts in δ. What all
 the others have together is the total less what is shown: counting it would touch the same record twice.
@@ -27,15 +30,25 @@ from scipy.stats import norm
 
 from microtome.accounting import Neighbours
 from microtome.errors import TableError
-from microtome.private.cell_index import cell_indices, checked
+from microtome.private.cell_index import cell_indices, checked, numbers_within_bounds
 from microtome.private.randomness import GRID, Randomness, noisy_counts
-from microtome.schema import CategoryCells, Cells, Codebook, Column, ColumnCode, Schema, initial_cells
+from microtome.schema import (
+    CategoryCells,
+    Cells,
+    Codebook,
+    Column,
+    ColumnCode,
+    Schema,
+    initial_cells,
+    rounding_classes,
+)
 
 MOST_CATEGORIES = 1_000_000
 """Distinct values past which a column is taken for text or an identifier."""
 _WIDTH_UNKNOWN = 64
 _WIDTH_MOST = 1024
 _WIDTH_TOTAL = 8
+_WIDTH_ROUNDING = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +105,9 @@ class Tally:
         self._columns = schema.columns
         self._cells = [initial_cells(column) for column in schema.columns]
         self._counts = [np.zeros(0 if cells is None else len(cells), np.int64) for cells in self._cells]
+        found = enumerate(map(rounding_classes, schema.columns))
+        self._classes = {index: classes for index, classes in found if classes is not None}
+        self._rounding = {index: np.zeros(len(classes), np.int64) for index, classes in self._classes.items()}
         self._values: list[Counter[object]] = [Counter() for _ in self._cells]
         self._lock = Lock()
 
@@ -108,11 +124,17 @@ class Tally:
                 counts = np.bincount(cell_indices(array, column, cells), minlength=len(cells))
                 with self._lock:
                     self._counts[index] += counts
+            if index in self._classes:
+                counts = self._classes[index].count(numbers_within_bounds(array, column))
+                with self._lock:
+                    self._rounding[index] += counts
 
     def publish(self, budget: ProfileBudget, randomness: Randomness, *, centred: bool, pool: float = 0.01) -> Profile:
         """The noisy profile: the codebook that everything after it is built on."""
-        widths = [_width(cells) for cells in self._cells] + [_WIDTH_TOTAL] * budget.neighbours.protects_count
+        widths = [_width(cells) for cells in self._cells]
+        widths += [_WIDTH_ROUNDING] * len(self._classes) + [_WIDTH_TOTAL] * budget.neighbours.protects_count
         scales = budget.noise_scales(widths)
+        rounding_scales = dict(zip(self._classes, scales[len(self._cells) :], strict=False))
         total = float(self.num_rows)
         if budget.neighbours.protects_count:
             stream = randomness.stream("profile-total")
@@ -127,7 +149,16 @@ class Tally:
                 cells, counts = self._learn_categories(index, scale, threshold, total, stream)
             else:
                 counts = noisy_counts(self._counts[index].astype(float), scale, stream)
-            codes.append(ColumnCode.from_counts(column, cells, counts, noise_scale=scale, total=total, pool=pool))
+            rounding = None
+            if index in rounding_scales:
+                exact = self._rounding[index].astype(float)
+                stream = randomness.stream("profile-rounding", index)
+                rounding = noisy_counts(exact, rounding_scales[index], stream), rounding_scales[index]
+            codes.append(
+                ColumnCode.from_counts(
+                    column, cells, counts, noise_scale=scale, total=total, pool=pool, rounding=rounding
+                )
+            )
         return Profile(codebook=Codebook(codes=tuple(codes), centred=centred), total=total)
 
     def _add_values(self, index: int, column: Column, counted: pa.StructArray) -> None:

@@ -8,6 +8,7 @@ from microtome.schema.grid import initial_cells
 from microtome.schema.image import ImageSchema
 from microtome.schema.image_code import ImageCode
 from microtome.schema.margins import project_to_simplex
+from microtome.schema.rounding import Rounding, rounding_classes
 
 __all__ = [
     "DTYPES",
@@ -23,8 +24,10 @@ __all__ = [
     "Kind",
     "NumberCells",
     "Outside",
+    "Rounding",
     "Schema",
     "initial_cells",
     "project_to_simplex",
+    "rounding_classes",
     "stratified",
 ]

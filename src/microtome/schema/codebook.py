@@ -39,6 +39,7 @@ from microtome.schema.margins import (
     rare_share,
     significant_range,
 )
+from microtome.schema.rounding import RoundedCells, Rounding, rounding_classes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,6 +53,7 @@ class ColumnCode:
         noise_scale: Standard deviation of the noise in ``counts``.
         margins: Share of each cell, made from ``counts``.
         levels: The level of each cell.
+        rounding: How round its numbers are, where cells do not tell.
     """
 
     column: Column
@@ -60,6 +62,7 @@ class ColumnCode:
     noise_scale: float
     margins: NDArray[np.float64]
     levels: NDArray[np.int64]
+    rounding: Rounding | None = None
 
     @classmethod
     def from_counts(
@@ -71,18 +74,36 @@ class ColumnCode:
         noise_scale: float,
         total: float,
         pool: float = 0.01,
+        rounding: tuple[NDArray[np.float64], float] | None = None,
     ) -> ColumnCode:
-        """Settle bounds, margins and levels of a column from its noisy counts; ``pool`` where it has none itself."""
+        """Settle bounds, margins and levels of a column from its noisy counts.
+
+        ``pool`` is for columns that have none themselves, ``rounding`` the noisy counts of its rounding classes with
+        the standard deviation of their noise.
+        """
         if isinstance(cells, NumberCells) and not column.is_declared:
             cells, counts = _trim(cells, counts, noise_scale)
         margins = project_to_simplex(_denoised(cells, counts, noise_scale), total)
+        rounded = None
+        if rounding is not None:
+            assert isinstance(cells, NumberCells)
+            rounded = Rounding.from_counts(column, *rounding, cells=cells, margins=margins)
+            margins = rounded.possible(cells, margins)
         rare = rare_share(noise_scale, total)
         levels = (
             number_levels(cells, margins, column.bins, rare)
             if isinstance(cells, NumberCells)
             else category_levels(margins, pool if column.pool is None else column.pool, rare, missing=cells.missing)
         )
-        return cls(column=column, cells=cells, counts=counts, noise_scale=noise_scale, margins=margins, levels=levels)
+        return cls(
+            column=column,
+            cells=cells,
+            counts=counts,
+            noise_scale=noise_scale,
+            margins=margins,
+            levels=levels,
+            rounding=rounded,
+        )
 
     @cached_property
     def num_levels(self) -> int:
@@ -121,8 +142,13 @@ class ColumnCode:
         if isinstance(self.cells, CategoryCells):
             return self._category_values().take(pa.array(self._without_other(cells, rng)))
         missing = cells >= self.cells.num_values
-        numbers = self.cells.draw(np.where(missing, 0, cells), rng)
+        numbers = self._drawer.draw(np.where(missing, 0, cells), rng)
         return self.values_of(numbers, missing)
+
+    @cached_property
+    def _drawer(self) -> NumberCells | RoundedCells:
+        assert isinstance(self.cells, NumberCells)
+        return self.cells if self.rounding is None else RoundedCells(rounding=self.rounding, cells=self.cells)
 
     def values_of(self, numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None = None) -> pa.Array:
         """Numbers as values of the user's own type, inside the declared bounds."""
@@ -244,6 +270,10 @@ class Codebook:
             entry: dict[str, Any] = {"noise_scale": code.noise_scale}
             if isinstance(code.cells, NumberCells):
                 arrays[f"{prefix}/edges"] = code.cells.edges
+                if code.rounding is not None:
+                    arrays[f"{prefix}/rounding"] = code.rounding.counts
+                    arrays[f"{prefix}/rates"] = code.rounding.rates
+                    entry["rounding_noise"] = code.rounding.noise_scale
             else:
                 values = pa.array(list(code.cells.categories), type=code.column.arrow_type)
                 entry["categories"] = values.cast(_json_type(values.type)).to_pylist()
@@ -299,7 +329,20 @@ def _code_from_parts(
         noise_scale=entry["noise_scale"],
         margins=margins,
         levels=levels,
+        rounding=_rounding_from_parts(column, entry, prefix, arrays),
     )
+
+
+def _rounding_from_parts(
+    column: Column, entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
+) -> Rounding | None:
+    """What a file says of a column's rounding; files of earlier versions say nothing."""
+    if "rounding_noise" not in entry:
+        return None
+    classes, counts, rates = rounding_classes(column), arrays[f"{prefix}/rounding"], arrays[f"{prefix}/rates"]
+    if classes is None or not len(counts) == len(rates) == len(classes):
+        raise SchemaError(f"column {column.name!r}: the counts of its rounding do not fit its classes")
+    return Rounding(classes=classes, counts=counts, noise_scale=entry["rounding_noise"], rates=rates)
 
 
 def _trim(

@@ -41,7 +41,10 @@ def initial_cells(column: Column) -> Cells | None:
 
 
 def _declared_edges(kind: Kind, low: float, high: float) -> NDArray[np.float64]:
-    """A cell a whole number where they are few; otherwise even cells refined towards zero."""
+    """A cell a whole number where they are few; otherwise even cells refined towards zero.
+
+    The smallest and the largest whole number have cells of their own: values beyond them are often recorded as these.
+    """
     integral = kind.is_integral
     end = high + 1.0 if integral else high
     if integral and end - low <= WHOLE_NUMBERS:
@@ -54,7 +57,8 @@ def _declared_edges(kind: Kind, low: float, high: float) -> NDArray[np.float64]:
     if integral:
         edges = np.round(edges)
     inside = edges[(edges >= low) & (edges <= end)]
-    return np.unique(np.concatenate([[low], inside, [end]]))
+    ends = [low, low + 1.0, high, end] if integral else [low, end]
+    return np.unique(np.concatenate([inside, ends]))
 
 
 def _learning_edges(column: Column) -> NDArray[np.float64]:

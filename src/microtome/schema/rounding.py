@@ -1,0 +1,257 @@
+"""How round the numbers of a column are: incomes end in 000, prices have two decimals, times are on the minute.
+
+Where a column has many values its cells are wide, and a value drawn evenly from a cell is as odd as chance will have
+it. So the profile also counts, for every order of magnitude, the largest *step* of a public chain (1, 5, 10, 50, 100,
+…) of which a number is a multiple. A record has one number and so one class: it is one more histogram of
+sensitivity 1.
+
+From these counts and those of the cells follows the joint distribution of both that is nearest to an even spread
+(iterative proportional fitting). It has the form
+
+    P(cell c, class s)  ∝  f(c) · rate(s) · (numbers of class s in cell c),
+
+so that a rate for each class is all that has to be kept: it says how much more often a number of that class occurs
+than others nearby.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microtome.schema.cells import NumberCells
+from microtome.schema.column import Column, Kind
+from microtome.schema.grid import initial_cells
+
+_UNITS_OF_FLOATS = 10**6
+"""Decimals of floats are looked at down to the sixth."""
+_LARGEST_POWER_OF_FLOATS = 8
+"""Of ten, so that larger numbers have the classes of this one: these are all that 64 bits tell apart to the sixth."""
+_DIGITS_OF_SINGLES = 6
+"""Digits that 32 bits keep."""
+_TIMES = (1, 10**3, 10**6, 60 * 10**6, 3600 * 10**6, 86_400 * 10**6)
+"""Microsecond, millisecond, second, minute, hour, day."""
+_LARGEST_EXACT = 2.0**53
+_SIGNIFICANT = 3.0
+"""Counts below this many standard deviations of their noise are taken for nothing."""
+_ITERATIONS = 50
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundingClasses:
+    """The public classes of a column's numbers: order of magnitude times step.
+
+    Attributes:
+        units: Units in 1: steps are whole numbers of units.
+        steps: The chain, each a divisor of the next.
+        magnitudes: Lower ends of the orders of magnitude; smaller numbers belong to the first.
+        between: Whether numbers may lie between units. These are the first class of every magnitude.
+        single: Whether numbers are stored in 32 bits.
+    """
+
+    units: int
+    steps: tuple[int, ...]
+    magnitudes: tuple[float, ...]
+    between: bool
+    single: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Orders of magnitude, and classes of each."""
+        return len(self.magnitudes), len(self.steps) + self.between
+
+    def __len__(self) -> int:
+        return math.prod(self.shape)
+
+    def count(self, numbers: Floats) -> NDArray[np.int64]:
+        """How many numbers are in each class."""
+        return np.bincount(self.locate(numbers[numbers != 0.0]), minlength=len(self))
+
+    def locate(self, numbers: Floats) -> NDArray[np.int64]:
+        """The class of each number; zero, which is a multiple of everything, is in none, which is −1."""
+        is_zero = numbers == 0.0
+        numbers = np.where(is_zero, 1.0, numbers)
+        whole = np.rint((_shortened(numbers) if self.single else numbers) * self.units)
+        exact = np.abs(whole) < _LARGEST_EXACT
+        if self.between:
+            back = whole / self.units
+            exact &= (back.astype(np.float32) == numbers.astype(np.float32)) if self.single else (back == numbers)
+        step = np.full(len(numbers), -1, dtype=np.int64)
+        left, units = np.flatnonzero(exact), np.abs(whole[exact]).astype(np.int64)
+        for number, size in enumerate(self.steps):
+            divided = units % size == 0
+            left, units = left[divided], units[divided]
+            step[left] = number
+        step = np.maximum(step + self.between, 0)
+        return np.where(is_zero, -1, self.magnitude(numbers) * self.shape[1] + step)
+
+    def magnitude(self, numbers: Floats) -> NDArray[np.intp]:
+        """The order of magnitude of each number."""
+        return np.maximum(np.searchsorted(self.magnitudes, np.abs(numbers), side="right") - 1, 0)
+
+    def numbers_within(self, cells: NumberCells) -> Floats:
+        """How many numbers of each class are in each cell; of those between units, as many as there are units."""
+        edges = cells.edges * self.units
+        found = np.diff(np.ceil(edges[:, None] / np.array(self.steps, dtype=float)), axis=0)
+        found[:, :-1] -= found[:, 1:].copy()
+        found[:, -1] -= (edges[:-1] <= 0.0) & (edges[1:] > 0.0)
+        if not self.between:
+            return np.asarray(found)
+        return np.column_stack([np.where(cells.singletons(), 0.0, np.diff(edges)), found])
+
+    def draw(self, low: Floats, step: NDArray[np.intp], place: Floats) -> Floats:
+        """The numbers of the given classes (not between units) at a place ≥ 0 in their order, from ``low`` upwards.
+
+        Of the multiples m of a step those that are multiples of the next step, m = 0 mod q, are left out. The t-th of
+        the others is t + ⌊(t − 1)/(q − 1)⌋.
+        """
+        sizes = np.array(self.steps, dtype=float)
+        ratios = np.append(sizes[1:] / sizes[:-1], np.inf)[step]
+        before = np.ceil(low * self.units / sizes[step]) - 1.0
+        wanted = before - np.floor(before / ratios) + place + 1.0
+        multiple = wanted + np.floor((wanted - 1.0) / (ratios - 1.0))
+        drawn: Floats = multiple * sizes[step] / self.units
+        return drawn
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rounding:
+    """What the profile knows of how round a column's numbers are.
+
+    Attributes:
+        classes: The public classes.
+        counts: Noisy number of records in each class.
+        noise_scale: Standard deviation of the noise in ``counts``.
+        rates: How often one number of each class occurs, relative to others of its magnitude; made from ``counts``.
+    """
+
+    classes: RoundingClasses
+    counts: Floats
+    noise_scale: float
+    rates: Floats
+
+    @classmethod
+    def from_counts(
+        cls, column: Column, counts: Floats, noise_scale: float, *, cells: NumberCells, margins: Floats
+    ) -> Rounding:
+        """Settle the rates from the noisy counts of a column's classes and the margins of its cells."""
+        classes = rounding_classes(column)
+        assert classes is not None
+        within, magnitude = classes.numbers_within(cells), classes.magnitude(cells.middles())
+        shares = margins[: cells.num_values]
+        wanted = np.where(counts > _SIGNIFICANT * noise_scale, counts, 0.0).reshape(classes.shape)
+        rates = np.ones(classes.shape)
+        for order in range(classes.shape[0]):
+            here = magnitude == order
+            rates[order] = _rates(within[here], shares[here], wanted[order])
+        return cls(classes=classes, counts=counts, noise_scale=noise_scale, rates=rates.ravel())
+
+    def possible(self, cells: NumberCells, margins: Floats) -> Floats:
+        """Margins without those of cells that hold no number of a class that occurs: these are noise."""
+        empty = np.zeros(len(margins), dtype=bool)
+        empty[: cells.num_values] = (self.weights(cells).sum(axis=1) == 0.0) & ~cells.singletons()
+        left = np.where(empty, 0.0, margins)
+        return left / left.sum() if left.sum() > 0.0 else margins
+
+    def weights(self, cells: NumberCells) -> Floats:
+        """The share of each class in each cell, up to a factor of the cell."""
+        rates = self.rates.reshape(self.classes.shape)[self.classes.magnitude(cells.middles())]
+        return self.classes.numbers_within(cells) * rates
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RoundedCells:
+    """Cells whose numbers are drawn by their rates."""
+
+    rounding: Rounding
+    cells: NumberCells
+
+    @cached_property
+    def _within(self) -> Floats:
+        return self.rounding.classes.numbers_within(self.cells)
+
+    @cached_property
+    def _cumulative(self) -> Floats:
+        """Cell number plus cumulative shares of its classes, all in one rising row."""
+        weights = self.rounding.weights(self.cells)
+        weights = np.where(weights.sum(axis=1, keepdims=True) > 0.0, weights, self._within)
+        weights[:, 0] += weights.sum(axis=1) == 0.0
+        shares = np.cumsum(weights, axis=1) / weights.sum(axis=1, keepdims=True)
+        shares[:, -1] = 1.0
+        rising: Floats = (np.arange(len(shares))[:, None] + shares).ravel()
+        return rising
+
+    def draw(self, cells: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+        """A number in each of the given cells."""
+        classes = self.rounding.classes
+        found = np.searchsorted(self._cumulative, cells + rng.random(len(cells)), side="right")
+        step = np.clip(found - cells * classes.shape[1], 0, classes.shape[1] - 1)
+        numbers = self.cells.draw(cells, rng)
+        stepped = np.flatnonzero((step >= classes.between) & (self._within[cells, step] > 0.0))
+        cell, step = cells[stepped], step[stepped]
+        place = np.floor(rng.random(len(stepped)) * self._within[cell, step])
+        numbers[stepped] = classes.draw(self.cells.edges[cell], step - classes.between, place)
+        return numbers
+
+
+def rounding_classes(column: Column) -> RoundingClasses | None:
+    """The classes to count a column's numbers by; ``None`` where cells leave nothing to tell."""
+    cells = initial_cells(column)
+    if not isinstance(cells, NumberCells) or column.kind is Kind.DATE:
+        return None
+    if column.kind is Kind.DATETIME:
+        return RoundingClasses(units=1, steps=_TIMES, magnitudes=(0.0,), between=False)
+    largest = float(np.abs(cells.edges).max())
+    if column.kind is Kind.INTEGER:
+        if cells.singletons().all():
+            return None
+        highest = max(int(math.log10(largest)), 0)
+        return RoundingClasses(units=1, steps=_chain(highest), magnitudes=_magnitudes(0, highest), between=False)
+    highest = min(max(math.floor(math.log10(largest)), 0), _LARGEST_POWER_OF_FLOATS)
+    return RoundingClasses(
+        units=_UNITS_OF_FLOATS,
+        steps=_chain(highest + round(math.log10(_UNITS_OF_FLOATS))),
+        magnitudes=_magnitudes(-1, highest),
+        between=True,
+        single=column.dtype == "float32",
+    )
+
+
+def _chain(highest: int) -> tuple[int, ...]:
+    """1, 5, 10, 50, … up to 5 times the given power of ten."""
+    return tuple(size * 10**power for power in range(highest + 1) for size in (1, 5))
+
+
+def _magnitudes(lowest: int, highest: int) -> tuple[float, ...]:
+    """Powers of ten, a little less: a cell that holds one, and so perhaps many records, has its middle above this."""
+    return tuple(0.95 * 10.0**power for power in range(lowest, highest + 1))
+
+
+def _shortened(numbers: Floats) -> Floats:
+    """Numbers other than zero to as many digits as 32 bits keep."""
+    digits = 10.0 ** (_DIGITS_OF_SINGLES - 1 - np.floor(np.log10(np.abs(numbers))))
+    shortened: Floats = np.rint(numbers * digits) / digits
+    return shortened
+
+
+def _rates(within: Floats, margins: Floats, wanted: Floats) -> Floats:
+    """Rates of classes by which their shares come out as wanted, given the shares of cells."""
+    wanted = np.where(within.sum(axis=0) > 0.0, wanted, 0.0)
+    if not (wanted.sum() > 0.0 and margins.sum() > 0.0):
+        return np.ones(len(wanted))
+    within, wanted, margins = within / within.max(), wanted / wanted.sum(), margins / margins.sum()
+    rates = np.where(wanted > 0.0, 1.0, 0.0)
+    for _ in range(_ITERATIONS):
+        joint = within * rates
+        total = joint.sum(axis=1)
+        weights = np.divide(margins, total, out=np.zeros_like(total), where=total > 0.0)
+        found = weights @ joint
+        rates *= np.divide(wanted, found, out=np.zeros_like(found), where=found > 0.0)
+    scaled: Floats = rates / max(rates.max(), np.finfo(float).tiny)
+    return scaled
