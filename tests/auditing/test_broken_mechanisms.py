@@ -89,7 +89,7 @@ def test_too_little_noise_on_counts_of_rounding(monkeypatch: Patch) -> None:
         return found
 
     def noisy(counts: Any, scale: float, source: Any) -> Any:
-        return sound(counts, 0.2 * scale if any(source is one for one in weak) else scale, source)
+        return sound(counts, 0.05 * scale if any(source is one for one in weak) else scale, source)
 
     monkeypatch.setattr(randomness.SystemRandomness, "stream", stream)
     monkeypatch.setattr(profile, "noisy_counts", noisy)
