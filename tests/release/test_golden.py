@@ -18,7 +18,7 @@ from microtome.release.manifest import VERSION
 from support import people, people_schema, sorted_rows
 
 GOLDEN = Path(__file__).parent / "golden"
-KINDS = ("-aggregates", "-image-aggregates", "-image-records", "")
+KINDS = ("-aggregates", "-image-aggregates", "-image-records", "-rounding", "")
 
 
 def test_every_version_up_to_this_one_has_a_golden_file() -> None:
@@ -61,6 +61,18 @@ def test_version_1_aggregates() -> None:
     assert opened.second_noise()[0, 3] == pytest.approx(0.646987498, rel=1e-6)
     assert opened.first[0, :3] == pytest.approx([56.7018607, 26.3324377, 124.1940341], rel=1e-6)
     assert opened.second[1, 0, 3] == pytest.approx(11.534574, rel=1e-6)
+
+
+def test_version_1_rounding() -> None:
+    opened = Release.load(GOLDEN / "version-1-rounding.release")
+    assert opened.fingerprint == "69fcd9606d251fa0335d571a5bb8de37dad7acd61ccc809e2ef0718cdf1ba3e2"
+    code = opened.codebook.codes[0]
+    assert code.rounding is not None
+    assert code.rounding.noise_scale == pytest.approx(1.35541228, rel=1e-6)
+    assert code.rounding.classes.shape == (5, 21)
+    assert code.rounding.counts[51] == pytest.approx(1859.599175, rel=1e-6)
+    prices = code.draw(np.zeros(500, np.int64), np.random.default_rng(0)).to_numpy()
+    assert np.array_equal(prices, np.round(prices, 2))
 
 
 def test_version_1_images() -> None:

@@ -173,6 +173,8 @@ def column_summary(code: ColumnCode) -> dict[str, Any]:
     if isinstance(code.cells, NumberCells):
         ends = code.cells.edges[[0, -1]] - [0.0, float(code.cells.integral)]
         values["bounds"] = [str(value) for value in code.values_of(ends).to_pylist()]
+        if code.rounding is not None:
+            values["rounding_noise_scale"] = code.rounding.noise_scale
     else:
         values["categories"] = len(code.cells.categories)
     return values

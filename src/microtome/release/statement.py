@@ -61,7 +61,7 @@ class _Words(NamedTuple):
     whole: str = "table"
     wholes: str = "tables"
     part: str = "record"
-    profile: str = "a histogram of every column"
+    profile: str = "histograms of every column"
 
 
 def _words(release: Artefact | None) -> _Words:

@@ -140,22 +140,31 @@ class Rounding:
     def from_counts(
         cls, column: Column, counts: Floats, noise_scale: float, *, cells: NumberCells, margins: Floats
     ) -> Rounding:
-        """Settle the rates from the noisy counts of a column's classes and the margins of its cells."""
+        """Settle the rates from the noisy counts of a column's classes and the margins of its cells.
+
+        A magnitude of which no class stands out has the rates of the next larger one, or else of the largest, that is
+        known.
+        """
         classes = rounding_classes(column)
         assert classes is not None
         within, magnitude = classes.numbers_within(cells), classes.magnitude(cells.middles())
         shares = margins[: cells.num_values]
         wanted = np.where(counts > _SIGNIFICANT * noise_scale, counts, 0.0).reshape(classes.shape)
         rates = np.ones(classes.shape)
-        for order in range(classes.shape[0]):
+        known = np.flatnonzero(wanted.any(axis=1))
+        for order in known:
             here = magnitude == order
             rates[order] = _rates(within[here], shares[here], wanted[order])
+        for order in np.setdiff1d(np.arange(len(rates)), known) if len(known) else ():
+            rates[order] = rates[known[min(np.searchsorted(known, order), len(known) - 1)]]
         return cls(classes=classes, counts=counts, noise_scale=noise_scale, rates=rates.ravel())
 
     def possible(self, cells: NumberCells, margins: Floats) -> Floats:
         """Margins without those of cells that hold no number of a class that occurs: these are noise."""
+        largest = self.counts.reshape(self.classes.shape).max(axis=1)
+        known = largest[self.classes.magnitude(cells.middles())] > _SIGNIFICANT * self.noise_scale
         empty = np.zeros(len(margins), dtype=bool)
-        empty[: cells.num_values] = (self.weights(cells).sum(axis=1) == 0.0) & ~cells.singletons()
+        empty[: cells.num_values] = known & (self.weights(cells).sum(axis=1) == 0.0) & ~cells.singletons()
         left = np.where(empty, 0.0, margins)
         return left / left.sum() if left.sum() > 0.0 else margins
 

@@ -10,11 +10,12 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
 import numpy as np  # noqa: E402
+import pyarrow as pa  # noqa: E402
 
 from microtome.images import ImageSet  # noqa: E402
 from microtome.release import Artefact  # noqa: E402
 from microtome.release.manifest import VERSION, ReleaseKind  # noqa: E402
-from microtome.schema import ImageSchema, Schema  # noqa: E402
+from microtome.schema import Column, ImageSchema, Kind, Schema  # noqa: E402
 from support import people, people_schema, publish, publish_images  # noqa: E402
 
 
@@ -38,9 +39,15 @@ if __name__ == "__main__":
         few = Schema(columns=people_schema().columns[:5], target="owner")
         options = {"epsilon": 60.0, "kind": ReleaseKind.AGGREGATES, "profile_share": 0.2, "pivot": "owner"}
         publish(people(300).select(few.names), few, aggregates, **options)
+    rounding = HERE / f"version-{VERSION}-rounding.release"
+    if not rounding.exists():
+        prices = np.round(np.random.default_rng(0).gamma(2.0, 30.0, 3000), 2)
+        column = Column(name="price", kind=Kind.FLOAT, bounds=(0, 1000), missing=False)
+        options = {"epsilon": 60.0, "kind": ReleaseKind.AGGREGATES}
+        publish(pa.table({"price": prices}), Schema(columns=(column,)), rounding, **options)
     pictures = {kind: HERE / f"version-{VERSION}-image-{kind}.release" for kind in ReleaseKind}
     for kind, path in pictures.items():
         if not path.exists():
             publish_pictures(path, kind)
-    for path in (records, aggregates, *pictures.values()):
+    for path in (records, aggregates, rounding, *pictures.values()):
         print(f"{path}: {path.stat().st_size:,} bytes, fingerprint {Artefact.load(path).fingerprint}")
