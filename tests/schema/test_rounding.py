@@ -125,6 +125,22 @@ def test_what_is_lost_in_noise_changes_nothing() -> None:
     assert (code.rounding.rates == 1.0).all()
 
 
+def test_floats_of_which_nothing_is_known_have_all_their_digits() -> None:
+    prices = pa.array(np.round(np.linspace(1, 900, 200), 2))
+    code = learnt(Column(name="price", kind=Kind.FLOAT, bounds=(0, 1000), missing=False), prices, mu=0.01)
+    made = drawn(code, rows=1000)
+    assert (made == np.round(made, 6)).mean() < 0.05
+
+
+@pytest.mark.parametrize("bounds", [(-8e307, 8e307), (0, 1e-300), (1e15, 1e16)])
+def test_numbers_of_any_size(bounds: tuple[float, float]) -> None:
+    values = np.linspace(*bounds, 2000)
+    code = learnt(Column(name="x", kind=Kind.FLOAT, bounds=bounds, missing=False), pa.array(values))
+    made = drawn(code, rows=1000)
+    assert ((made >= bounds[0]) & (made <= bounds[1])).all()
+    assert np.quantile(made, 0.9) / bounds[1] == pytest.approx(np.quantile(values, 0.9) / bounds[1], abs=0.05)
+
+
 def test_a_cell_without_numbers_of_a_class_that_occurs_is_empty() -> None:
     """Asked for all the same it gives what it has; of a magnitude where nothing is known, any number may be."""
     column = Column(name="x", kind=Kind.INTEGER, bounds=(0, 100_000), missing=False)

@@ -77,18 +77,17 @@ class RoundingClasses:
         """The class of each number; zero, which is a multiple of everything, is in none, which is −1."""
         is_zero = numbers == 0.0
         numbers = np.where(is_zero, 1.0, numbers)
-        whole = np.rint((_shortened(numbers) if self.single else numbers) * self.units)
-        exact = np.abs(whole) < _LARGEST_EXACT
+        exact = np.abs(numbers) < _LARGEST_EXACT / self.units
+        whole = np.rint(np.where(exact, _shortened(numbers) if self.single else numbers, 0.0) * self.units)
         if self.between:
             back = whole / self.units
             exact &= (back.astype(np.float32) == numbers.astype(np.float32)) if self.single else (back == numbers)
-        step = np.full(len(numbers), -1, dtype=np.int64)
+        step = np.where(exact, int(self.between), 0)
         left, units = np.flatnonzero(exact), np.abs(whole[exact]).astype(np.int64)
-        for number, size in enumerate(self.steps):
+        for number, size in enumerate(self.steps[1:], start=1 + self.between):
             divided = units % size == 0
             left, units = left[divided], units[divided]
             step[left] = number
-        step = np.maximum(step + self.between, 0)
         return np.where(is_zero, -1, self.magnitude(numbers) * self.shape[1] + step)
 
     def magnitude(self, numbers: Floats) -> NDArray[np.intp]:
@@ -96,14 +95,16 @@ class RoundingClasses:
         return np.maximum(np.searchsorted(self.magnitudes, np.abs(numbers), side="right") - 1, 0)
 
     def numbers_within(self, cells: NumberCells) -> Floats:
-        """How many numbers of each class are in each cell; of those between units, as many as there are units."""
-        edges = cells.edges * self.units
-        found = np.diff(np.ceil(edges[:, None] / np.array(self.steps, dtype=float)), axis=0)
+        """How many numbers of each class are in each cell; of those between units, the width of the cell."""
+        most = _LARGEST_EXACT / self.units
+        edges = np.clip(cells.edges, -most, most) * self.units
+        found: Floats = np.diff(np.ceil(edges[:, None] / np.array(self.steps, dtype=float)), axis=0)
         found[:, :-1] -= found[:, 1:].copy()
         found[:, -1] -= (edges[:-1] <= 0.0) & (edges[1:] > 0.0)
-        if not self.between:
-            return np.asarray(found)
-        return np.column_stack([np.where(cells.singletons(), 0.0, np.diff(edges)), found])
+        if self.between:
+            found = np.column_stack([np.diff(cells.edges), found])
+            found[cells.singletons()] = 0.0  # zero alone, whose width is lost in the division
+        return found
 
     def draw(self, low: Floats, step: NDArray[np.intp], place: Floats) -> Floats:
         """The numbers of the given classes (not between units) at a place ≥ 0 in their order, from ``low`` upwards.
@@ -151,6 +152,7 @@ class Rounding:
         shares = margins[: cells.num_values]
         wanted = np.where(counts > _SIGNIFICANT * noise_scale, counts, 0.0).reshape(classes.shape)
         rates = np.ones(classes.shape)
+        rates[:, 1:] = not classes.between
         known = np.flatnonzero(wanted.any(axis=1))
         for order in known:
             here = magnitude == order
