@@ -39,6 +39,7 @@ class MarginalModel:
 
     pipeline: type
     model_size: float | None = None
+    iterations = ITERATIONS
 
     def __init__(self, context: RunContext) -> None:
         self._seed = context.seed
@@ -58,18 +59,14 @@ class MarginalModel:
             n_jobs=1,
             compress=True,
             max_model_size=self.model_size,
-            gen_kwargs={"n_iters": ITERATIONS},
+            gen_kwargs={"n_iters": self.iterations},
         )
-        self._prepare(self._model.gen.generator)
         sizes = {column.name: self._num_codes(column) for column in schema.columns}
         self._modelled = [column for column in schema.columns if sizes[column.name] > 1]
         self._model.fit(
             pd.DataFrame({column.name: self._codes(frame[column.name], column) for column in self._modelled}),
             domain={column.name: sizes[column.name] for column in self._modelled},
         )
-
-    def _prepare(self, mechanism: Any) -> None:
-        """Change what has to be changed in the package's mechanism before it is fitted."""
 
     def sample(self, num_rows: int) -> pd.DataFrame:
         """Draw rows."""
@@ -118,23 +115,20 @@ class AIM(MarginalModel):
 
     With the package's defaults (80 MB, 1,000 iterations after each choice) it does not finish in hours on wide tables.
     Here the model is held to ``AIM_MODEL_MEGABYTES`` and estimated by ``AIM_ROUND_ITERATIONS`` between choices, from
-    where it was; the last estimate takes the usual number.
+    where it was. The last estimate takes the usual number and goes on from there too, as the authors' does (the
+    package starts it anew, which leaves it further from its end).
     """
 
     pipeline = AIMPipeline
     model_size = AIM_MODEL_MEGABYTES
+    iterations = AIM_ROUND_ITERATIONS
 
-    def _prepare(self, mechanism: Any) -> None:
-        select_and_measure = mechanism._fit
-
-        def with_short_rounds(**arguments: Any) -> Any:
-            mechanism.n_iters = AIM_ROUND_ITERATIONS
-            try:
-                return select_and_measure(**arguments)
-            finally:
-                mechanism.n_iters = ITERATIONS
-
-        mechanism._fit = with_short_rounds
+    def fit(self, frame: pd.DataFrame, schema: Schema, epsilon: float, delta: float) -> None:
+        """Bin, select, measure, estimate, and estimate again."""
+        super().fit(frame, schema, epsilon, delta)
+        mechanism = self._model.gen.generator
+        mechanism.engine.iters = ITERATIONS
+        mechanism.model = mechanism.engine.estimate(mechanism.measures)
 
 
 class ExactMutualInformation(priv_bayes.MI):
@@ -158,5 +152,7 @@ class PrivBayes(MarginalModel):
 
     pipeline = PrivBayesPipeline
 
-    def _prepare(self, mechanism: Any) -> None:
+    def fit(self, frame: pd.DataFrame, schema: Schema, epsilon: float, delta: float) -> None:
+        """Bin, select, measure, estimate."""
         priv_bayes.MI = ExactMutualInformation
+        super().fit(frame, schema, epsilon, delta)
