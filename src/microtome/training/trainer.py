@@ -35,6 +35,10 @@ from microtome.training.threads import torch_threads
 
 _SCORE_ROWS = 4096
 _MARGIN_ROWS = 16_384
+_NETWORK_MEMORY, _MIXTURE_MEMORY = (0.9, 0.999), (0.9, 0.95)
+"""Adam's decay rates. A mixture's gradient has no noise to average out: a long memory of the large gradients at the
+start would keep its steps too short to the end, and what is certain in the tables (who was born here is a citizen)
+would not become certain in its components."""
 
 
 Judge = Callable[[Generator, Tensor], float]
@@ -109,7 +113,8 @@ class Trainer:
         self._parameters = _module(self.generator).eval()
         _check_width(self.generator, release.codebook.dim)
         self._judged = torch.randn(_SCORE_ROWS, self.generator.latent_dim, generator=self._random)
-        self._optimiser = torch.optim.Adam(self._parameters.parameters(), lr=self._learning_rate)
+        memory = _MIXTURE_MEMORY if mixture else _NETWORK_MEMORY
+        self._optimiser = torch.optim.Adam(self._parameters.parameters(), lr=self._learning_rate, betas=memory)
         self._step, self._history = 0, []  # type: tuple[int, list[tuple[int, float]]]
         self._best = _state(self._parameters)
         self._loss = math.nan
