@@ -112,7 +112,8 @@ California samples, ε = 1. Similarity (1 − total variation, mean over pairs o
 coded levels and those of the fitted mixture, before any row is drawn. A tenth of the information is held out, in three
 ways, or nothing. The budget is shared among pairs of columns by the size of their tables; sharing it by their *true*
 dependence shows what a second round, which has to guess that through noise, could gain at most. Below, one thing at a
-time is taken from the default.
+time is taken from the default. These runs are older than those above: numbers were not yet drawn by their rounding,
+and Adam had a longer memory.
 """
 
 

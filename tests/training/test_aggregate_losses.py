@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
@@ -30,9 +31,9 @@ from microtome.errors import ParameterError
 from microtome.generators import MixtureGenerator, MixtureSettings
 from microtome.release import AggregatesRelease, ReleaseKind
 from microtome.release.moments import level_margins
-from microtome.schema import Schema
+from microtome.schema import Column, Kind, Schema
 from microtome.synthesis import Synthesizer
-from microtome.training import Checkpoint, LossMix, Trainer
+from microtome.training import Checkpoint, FitSettings, LossMix, Trainer
 from microtome.training.aggregate_losses import class_margins, class_shares, thinned_moments
 from microtome.training.statistics import row_layout
 from support import FixedRandomness, levels_of, publish
@@ -257,6 +258,32 @@ def test_the_prior_keeps_noise_out(tmp_path: Path) -> None:
         found = (rows * model.weights()[:, None]).T @ rows
         errors.append(float(np.abs(found.numpy() - truth)[across(release)].sum()))
     assert errors[1] < 0.9 * errors[0], errors
+
+
+def test_what_is_certain_in_the_tables_is_certain_in_the_mixture(tmp_path: Path) -> None:
+    """Whether somebody was born here follows from the country: hardly a row may contradict that."""
+    rng = np.random.default_rng(0)
+    hidden = rng.integers(0, 6, 30_000)
+    country = np.minimum(rng.integers(0, 3, 30_000) * (rng.random(30_000) < 0.3) + (hidden > 4) * 2, 4)
+    columns = {"country": country.astype(str), "native": country == 0}
+    columns |= {f"other {i}": ((hidden * (i + 1) + rng.integers(0, 3, 30_000)) % 8).astype(str) for i in range(8)}
+    table = pa.table(columns)
+    schema = Schema(
+        columns=tuple(
+            Column(name=name, kind=Kind.BOOLEAN, missing=False)
+            if name == "native"
+            else Column(name=name, kind=Kind.CATEGORICAL, categories=tuple(sorted(set(values))), missing=False)
+            for name, values in columns.items()
+        )
+    )
+    release = publish(table, schema, tmp_path / "t.release", epsilon=10.0, delta=1e-5, kind=ReleaseKind.AGGREGATES)
+    fit = Trainer(release, FitSettings(), seed=0).fit()
+    assert isinstance(fit.generator, MixtureGenerator)
+    rows = fit.generator.components().detach().double().numpy()
+    country_block, native_block = release.codebook.blocks[:2]
+    there, here = rows[:, country_block.start], rows[:, native_block.stop - 1]
+    contradicting = there * (1 - here) + (1 - there) * here
+    assert fit.generator.weights().numpy() @ contradicting < 0.009
 
 
 def test_a_pivot_of_one_class_changes_nothing(make: Make) -> None:
