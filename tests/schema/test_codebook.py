@@ -15,7 +15,7 @@ from microtome.accounting import Neighbours
 from microtome.errors import SchemaError
 from microtome.private.profile import ProfileBudget, Tally
 from microtome.schema import OTHER, CategoryCells, Codebook, Column, ColumnCode, Kind, NumberCells, Outside, Schema
-from microtome.schema.codebook import _json_type
+from microtome.schema.column_code import _json_type
 from support import FixedRandomness, levels_of, people, people_schema
 
 LOUD, QUIET = 0.05, 50.0

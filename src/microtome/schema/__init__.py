@@ -1,8 +1,9 @@
 """What is public about a table, and the code between its rows and vectors in the unit ball."""
 
 from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells
-from microtome.schema.codebook import Block, Codebook, ColumnCode, stratified
+from microtome.schema.codebook import Block, Codebook
 from microtome.schema.column import DTYPES, Column, Kind, Outside
+from microtome.schema.column_code import ColumnCode, stratified
 from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
 from microtome.schema.image import ImageSchema

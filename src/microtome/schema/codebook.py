@@ -28,161 +28,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.errors import SchemaError
-from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells, numbers_to_arrow
-from microtome.schema.column import DTYPES, Column
+from microtome.schema.column_code import ColumnCode, code_from_parts
 from microtome.schema.document import Schema
-from microtome.schema.margins import (
-    category_levels,
-    falling_tails,
-    number_levels,
-    project_to_simplex,
-    rare_share,
-    significant_range,
-)
-from microtome.schema.rounding import RoundedCells, Rounding, rounding_classes
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ColumnCode:
-    """What the profile knows of one column, and how its values are coded.
-
-    Attributes:
-        column: The public description.
-        cells: The partition of its values.
-        counts: Noisy number of records in each cell.
-        noise_scale: Standard deviation of the noise in ``counts``.
-        margins: Share of each cell, made from ``counts``.
-        levels: The level of each cell.
-        rounding: How round its numbers are, where cells do not tell.
-    """
-
-    column: Column
-    cells: Cells
-    counts: NDArray[np.float64]
-    noise_scale: float
-    margins: NDArray[np.float64]
-    levels: NDArray[np.int64]
-    rounding: Rounding | None = None
-
-    @classmethod
-    def from_counts(
-        cls,
-        column: Column,
-        cells: Cells,
-        counts: NDArray[np.float64],
-        *,
-        noise_scale: float,
-        total: float,
-        pool: float = 0.01,
-        rounding: tuple[NDArray[np.float64], float] | None = None,
-    ) -> ColumnCode:
-        """Settle bounds, margins and levels of a column from its noisy counts.
-
-        ``pool`` is for columns that have none themselves, ``rounding`` the noisy counts of its rounding classes with
-        the standard deviation of their noise.
-        """
-        if isinstance(cells, NumberCells) and not column.is_declared:
-            cells, counts = _trim(cells, counts, noise_scale)
-        margins = project_to_simplex(_denoised(cells, counts, noise_scale), total)
-        rounded = None
-        if rounding is not None:
-            assert isinstance(cells, NumberCells)
-            rounded = Rounding.from_counts(column, *rounding, cells=cells, margins=margins)
-            margins = rounded.possible(cells, margins)
-        rare = rare_share(noise_scale, total)
-        levels = (
-            number_levels(cells, margins, column.bins, rare)
-            if isinstance(cells, NumberCells)
-            else category_levels(margins, pool if column.pool is None else column.pool, rare, missing=cells.missing)
-        )
-        return cls(
-            column=column,
-            cells=cells,
-            counts=counts,
-            noise_scale=noise_scale,
-            margins=margins,
-            levels=levels,
-            rounding=rounded,
-        )
-
-    @cached_property
-    def num_levels(self) -> int:
-        """Number of levels L, the width of the column's block."""
-        return int(self.levels.max()) + 1
-
-    @cached_property
-    def level_margins(self) -> NDArray[np.float64]:
-        """Share of each level."""
-        return np.bincount(self.levels, weights=self.margins, minlength=self.num_levels).astype(np.float64)
-
-    def level_scores(self) -> NDArray[np.float64] | None:
-        """The mean number of each level, in standard deviations from the column's mean; ``None`` if there are none.
-
-        A missing value scores 0.
-        """
-        if not isinstance(self.cells, NumberCells):
-            return None
-        shares = self.margins[: self.cells.num_values]
-        numbers = self.cells.middles()
-        numbers = numbers / max(np.abs(numbers).max(), np.finfo(float).tiny)
-        apart = numbers - (shares @ numbers) / max(shares.sum(), np.finfo(float).tiny)
-        spread = math.sqrt(shares @ apart**2)
-        if not spread > 0:
-            return None
-        levels = self.levels[: self.cells.num_values]
-        sums = np.bincount(levels, weights=shares * apart / spread, minlength=self.num_levels)
-        return np.divide(sums, self.level_margins, out=np.zeros(self.num_levels), where=self.level_margins > 0)
-
-    def draw(self, levels: NDArray[np.int64], rng: np.random.Generator) -> pa.Array:
-        """Values of the user's own type for the given levels."""
-        return self.draw_values(self._draw_cells(levels, rng), rng)
-
-    def draw_values(self, cells: NDArray[np.int64], rng: np.random.Generator) -> pa.Array:
-        """Values of the user's own type for the given cells."""
-        if isinstance(self.cells, CategoryCells):
-            return self._category_values().take(pa.array(self._without_other(cells, rng)))
-        missing = cells >= self.cells.num_values
-        numbers = self._drawer.draw(np.where(missing, 0, cells), rng)
-        return self.values_of(numbers, missing)
-
-    @cached_property
-    def _drawer(self) -> NumberCells | RoundedCells:
-        assert isinstance(self.cells, NumberCells)
-        return self.cells if self.rounding is None else RoundedCells(rounding=self.rounding, cells=self.cells)
-
-    def values_of(self, numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None = None) -> pa.Array:
-        """Numbers as values of the user's own type, inside the declared bounds."""
-        bounds = self.column.number_bounds() or (-math.inf, math.inf)
-        return numbers_to_arrow(self.column, np.clip(numbers, *bounds), missing)
-
-    def _draw_cells(self, levels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """A cell of each given level, by the margins inside it: shares come out as nearly as whole rows allow."""
-        order = np.argsort(self.levels, kind="stable")
-        cumulative = np.cumsum(self.margins[order])
-        ends = np.cumsum(self.level_margins)
-        starts = ends - self.level_margins
-        targets = starts[levels] + stratified(levels, rng) * self.level_margins[levels]
-        found = np.searchsorted(cumulative, targets, side="right")
-        last = np.searchsorted(self.levels[order], levels, side="right") - 1
-        first = np.searchsorted(self.levels[order], levels, side="left")
-        return order[np.clip(found, first, last)]
-
-    def _without_other(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Where "(other)" has no name in the column's type, a named category in its stead, if there is one."""
-        assert isinstance(self.cells, CategoryCells)
-        named = len(self.cells.categories)
-        if not self.cells.other or self.column.dtype == "string" or named == 0:
-            return cells
-        shares = self.margins[:named] if self.margins[:named].sum() > 0 else np.ones(named)
-        replacement = rng.choice(named, size=len(cells), p=shares / shares.sum())
-        return np.where(cells == named, replacement, cells)
-
-    def _category_values(self) -> pa.Array:
-        assert isinstance(self.cells, CategoryCells)
-        values: list[Any] = list(self.cells.categories)
-        if self.cells.other:
-            values.append(OTHER if self.column.dtype == "string" else None)
-        return pa.array([*values, None] if self.cells.missing else values, type=self.column.arrow_type)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,25 +107,11 @@ class Codebook:
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The codebook as plain values and arrays, for a file."""
-        arrays: dict[str, NDArray[Any]] = {}
-        columns = []
-        for index, code in enumerate(self.codes):
-            prefix = f"profile/{index}"
-            arrays[f"{prefix}/counts"] = code.counts
-            arrays[f"{prefix}/margins"] = code.margins
-            arrays[f"{prefix}/levels"] = code.levels
-            entry: dict[str, Any] = {"noise_scale": code.noise_scale}
-            if isinstance(code.cells, NumberCells):
-                arrays[f"{prefix}/edges"] = code.cells.edges
-                if code.rounding is not None:
-                    arrays[f"{prefix}/rounding"] = code.rounding.counts
-                    arrays[f"{prefix}/rates"] = code.rounding.rates
-                    entry["rounding_noise"] = code.rounding.noise_scale
-            else:
-                values = pa.array(list(code.cells.categories), type=code.column.arrow_type)
-                entry["categories"] = values.cast(_json_type(values.type)).to_pylist()
-                entry["other"] = code.cells.other
-            columns.append(entry)
+        parts = [code.to_parts() for code in self.codes]
+        arrays = {
+            f"profile/{index}/{name}": array for index, (_, own) in enumerate(parts) for name, array in own.items()
+        }
+        columns = [entry for entry, _ in parts]
         return {"centred": self.centred, "columns": columns}, arrays
 
     @classmethod
@@ -287,82 +120,7 @@ class Codebook:
         if len(parts["columns"]) != len(schema.columns):
             raise SchemaError(f"{len(parts['columns'])} coded columns for {len(schema.columns)} in the schema")
         codes = [
-            _code_from_parts(column, entry, f"profile/{index}", arrays)
+            code_from_parts(column, entry, f"profile/{index}", arrays)
             for index, (column, entry) in enumerate(zip(schema.columns, parts["columns"], strict=True))
         ]
         return cls(codes=tuple(codes), centred=bool(parts["centred"]))
-
-
-def stratified(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Uniform numbers that fill [0, 1) evenly within each group: one in each of as many equal parts, in random order.
-
-    Each number by itself is uniform; drawn by these, values have the shares they should have with far less scatter
-    than independent draws.
-    """
-    shuffled = rng.permutation(len(groups))
-    ordered = shuffled[np.argsort(groups[shuffled], kind="stable")]
-    sizes = np.bincount(groups)
-    starts = np.cumsum(sizes) - sizes
-    owners = groups[ordered]
-    numbers = np.empty(len(groups))
-    numbers[ordered] = (np.arange(len(groups)) - starts[owners] + rng.random(len(groups))) / sizes[owners]
-    return numbers
-
-
-def _code_from_parts(
-    column: Column, entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
-) -> ColumnCode:
-    cells: Cells
-    if column.kind.is_categorical:
-        values = pa.array(entry["categories"], type=_json_type(column.arrow_type)).cast(column.arrow_type)
-        cells = CategoryCells(categories=tuple(values.to_pylist()), other=entry["other"], missing=column.missing)
-    else:
-        cells = NumberCells(edges=arrays[f"{prefix}/edges"], integral=column.kind.is_integral, missing=column.missing)
-    counts, margins = arrays[f"{prefix}/counts"], arrays[f"{prefix}/margins"]
-    levels = arrays[f"{prefix}/levels"]
-    if not len(counts) == len(margins) == len(levels) == len(cells):
-        raise SchemaError(f"column {column.name!r}: counts, margins and levels do not fit its cells")
-    return ColumnCode(
-        column=column,
-        cells=cells,
-        counts=counts,
-        noise_scale=entry["noise_scale"],
-        margins=margins,
-        levels=levels,
-        rounding=_rounding_from_parts(column, entry, prefix, arrays),
-    )
-
-
-def _rounding_from_parts(
-    column: Column, entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
-) -> Rounding | None:
-    """What a file says of a column's rounding; files of earlier versions say nothing."""
-    if "rounding_noise" not in entry:
-        return None
-    classes, counts, rates = rounding_classes(column), arrays[f"{prefix}/rounding"], arrays[f"{prefix}/rates"]
-    if classes is None or not len(counts) == len(rates) == len(classes):
-        raise SchemaError(f"column {column.name!r}: the counts of its rounding do not fit its classes")
-    return Rounding(classes=classes, counts=counts, noise_scale=entry["rounding_noise"], rates=rates)
-
-
-def _trim(
-    cells: NumberCells, counts: NDArray[np.float64], noise_scale: float
-) -> tuple[NumberCells, NDArray[np.float64]]:
-    """Cut a grid of undeclared bounds to the range in which there are records."""
-    first, last = significant_range(counts[: cells.num_values], noise_scale)
-    edges = cells.edges[first : last + 1]
-    kept = np.concatenate([counts[first:last], counts[cells.num_values :]])
-    return NumberCells(edges=edges, integral=cells.integral, missing=cells.missing), kept
-
-
-def _denoised(cells: Cells, counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
-    """Counts of numbers with tails that fall; counts of categories as they are."""
-    if not isinstance(cells, NumberCells):
-        return counts
-    values = falling_tails(counts[: cells.num_values], noise_scale)
-    return np.concatenate([values, counts[cells.num_values :]])
-
-
-def _json_type(arrow_type: pa.DataType) -> pa.DataType:
-    """Dates and times travel in JSON as text."""
-    return DTYPES["string"] if pa.types.is_temporal(arrow_type) else arrow_type
