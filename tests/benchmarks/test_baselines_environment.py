@@ -83,7 +83,8 @@ def test_dp_sgd_spends_no_more_than_the_budget(task, monkeypatch, tmp_path):
     assert 0.9 * EPSILON < spent < 1.01 * EPSILON
 
 
-def test_the_quick_private_pgm_gives_the_values_of_the_package():
-    check = Path(__file__).with_name("quick_pgm_check.py")
+@pytest.mark.parametrize("check", ["quick_pgm_check.py", "dpsgd_check.py"])
+def test_parts_give_the_values_of_their_packages(check):
     paths = os.pathsep.join(str(ROOT / part) for part in ("benchmarks", "src"))
-    subprocess.run([Environment.BASELINES.python(), check], check=True, env={**os.environ, "PYTHONPATH": paths})
+    script = Path(__file__).with_name(check)
+    subprocess.run([Environment.BASELINES.python(), script], check=True, env={**os.environ, "PYTHONPATH": paths})
