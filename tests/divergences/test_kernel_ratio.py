@@ -10,6 +10,7 @@ from microtome.divergences import (
     FDivergence,
     KernelFDivergence,
     KernelSettings,
+    MiniBatchKernelFDivergence,
     ReferenceKernelFDivergence,
     random_frames,
 )
@@ -278,11 +279,29 @@ def test_in_slice_space_is_the_same_number(seeded, small):
     assert float(two) == pytest.approx(float(sum(one_by_one)) / 2, rel=1e-12)
 
 
-def test_reference_draws_batches_of_released_rows(seeded, small):
+@pytest.mark.parametrize("f", list(FDivergence))
+@pytest.mark.parametrize(
+    ("noise_scale", "batch_rows", "num_slices"), [(0.0, None, None), (0.3, 20, None), (0.3, 20, 3)]
+)
+def test_mini_batches_of_all_slices_are_the_reference(seeded, small, f, noise_scale, batch_rows, num_slices):
     slices, directions, rows = small
-    divergence = ReferenceKernelFDivergence(
-        slices, directions, noise_scale=0.3, settings=KernelSettings(), batch_rows=20
-    )
+    settings = KernelSettings(f=f, bandwidth_multipliers=(0.3, 1.0, 2.5))
+    losses, gradients = [], []
+    for kind in (ReferenceKernelFDivergence, MiniBatchKernelFDivergence):
+        divergence = kind(slices, directions, noise_scale=noise_scale, settings=settings, batch_rows=batch_rows)
+        x = rows.clone().requires_grad_()
+        loss = divergence(x, generator=seeded(3), num_slices=num_slices)
+        loss.backward()
+        losses.append(float(loss.detach()))
+        gradients.append(x.grad)
+    assert losses[1] == pytest.approx(losses[0], rel=SAME_FORMULA)
+    torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [ReferenceKernelFDivergence, MiniBatchKernelFDivergence])
+def test_batches_of_released_rows_are_drawn(seeded, small, kind):
+    slices, directions, rows = small
+    divergence = kind(slices, directions, noise_scale=0.3, settings=KernelSettings(), batch_rows=20)
     assert isinstance(divergence, Divergence)
     assert float(divergence(rows, generator=seeded(1))) == float(divergence(rows, generator=seeded(1)))
     with pytest.raises(ParameterError, match="generator"):

@@ -3,6 +3,7 @@
 from microtome.divergences.directions import column_frames, pair_frames, random_frames
 from microtome.divergences.f_functions import ConvexFunction, FDivergence
 from microtome.divergences.gaussian_kernel import KernelSettings
+from microtome.divergences.kernel_minibatch import MiniBatchKernelFDivergence
 from microtome.divergences.kernel_ratio import KernelFDivergence
 from microtome.divergences.kernel_reference import ReferenceKernelFDivergence
 from microtome.divergences.landmarks import Landmarks, summarise
@@ -22,6 +23,7 @@ __all__ = [
     "KernelSettings",
     "Landmarks",
     "MMDSettings",
+    "MiniBatchKernelFDivergence",
     "MomentMatching",
     "MomentSettings",
     "ReferenceKernelFDivergence",

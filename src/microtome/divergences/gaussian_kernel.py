@@ -9,6 +9,7 @@ stand for itself by its mean and spread.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -69,3 +70,39 @@ def blob_kernel(
     s2 = bandwidth.square()[:, None, None]
     total = s2 + variance
     return (s2 / total) ** (slice_dim / 2) * torch.exp(squared * (-0.5 / total))
+
+
+def kernel_means(
+    x: Float[Tensor, "s b k"], points: Float[Tensor, "s l k"], precisions: Float[Tensor, "s B l"]
+) -> Float[Tensor, "s B l"]:
+    """1/b Σ_j exp(c_{βl}‖z_l − x_j‖²) for every bandwidth β and point l, differentiable in x only."""
+    means: Tensor = _KernelMeans.apply(x, points, precisions)  # type: ignore[no-untyped-call]
+    return means
+
+
+class _KernelMeans(torch.autograd.Function):
+    """Written out because autograd would pass over the s·B·l·b numbers four times more.
+
+    Here the gradient is one batched product with the kernel matrix that the forward pass leaves behind.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Float[Tensor, "s b k"],
+        points: Float[Tensor, "s l k"],
+        precisions: Float[Tensor, "s B l"],
+    ) -> Float[Tensor, "s B l"]:
+        squared = squared_distances(points, x)
+        kernel = (squared.unsqueeze(1) * precisions.unsqueeze(-1)).exp_()
+        ctx.save_for_backward(x, points, precisions, kernel)
+        return kernel.mean(dim=-1)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, upstream: Float[Tensor, "s B l"]) -> tuple[Float[Tensor, "s b k"], None, None]:
+        x, points, precisions, kernel = ctx.saved_tensors
+        factors = (upstream * precisions * (2.0 / x.shape[1])).flatten(1).unsqueeze(-1)
+        ends = torch.cat([torch.ones_like(points[..., :1]), points], dim=-1).repeat(1, precisions.shape[1], 1)
+        pulled = torch.bmm(kernel.flatten(1, 2).transpose(1, 2), factors * ends)
+        return x * pulled[..., :1] - pulled[..., 1:], None, None

@@ -23,7 +23,6 @@ it to 2 % of the divergence at 64 landmarks for k = 1 and 5 % at 128 for k = 2.
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -34,6 +33,7 @@ from microtome.divergences.gaussian_kernel import (
     KernelSettings,
     blob_kernel,
     check_noise_scale,
+    kernel_means,
     squared_distances,
 )
 from microtome.divergences.landmarks import Landmarks, summarise
@@ -117,37 +117,8 @@ class KernelFDivergence:
         """Estimates dP/dQ at the landmarks, before clipping, averaged over the bandwidths."""
         parts = (self._points, self._precisions, self._operators)
         points, precisions, operators = parts if chosen is None else (part[chosen] for part in parts)
-        means = _KernelMeans.apply(projected, points, precisions)  # type: ignore[no-untyped-call]
+        means = kernel_means(projected, points, precisions)
         return torch.bmm(operators, means.flatten(1).unsqueeze(-1)).squeeze(-1)
-
-
-class _KernelMeans(torch.autograd.Function):
-    """1/b Σ_j exp(c_{βl}‖z_l − x_j‖²) for every bandwidth β and landmark l, differentiable in x only.
-
-    Written out because autograd would pass over the s·B·L·b numbers four times more; here the gradient
-    is one batched product with the kernel matrix that the forward pass leaves behind.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        x: Float[Tensor, "s b k"],
-        points: Float[Tensor, "s l k"],
-        precisions: Float[Tensor, "s B l"],
-    ) -> Float[Tensor, "s B l"]:
-        squared = squared_distances(points, x)
-        kernel = (squared.unsqueeze(1) * precisions.unsqueeze(-1)).exp_()
-        ctx.save_for_backward(x, points, precisions, kernel)
-        return kernel.mean(dim=-1)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, upstream: Float[Tensor, "s B l"]) -> tuple[Float[Tensor, "s b k"], None, None]:
-        x, points, precisions, kernel = ctx.saved_tensors
-        factors = (upstream * precisions * (2.0 / x.shape[1])).flatten(1).unsqueeze(-1)
-        ends = torch.cat([torch.ones_like(points[..., :1]), points], dim=-1).repeat(1, precisions.shape[1], 1)
-        pulled = torch.bmm(kernel.flatten(1, 2).transpose(1, 2), factors * ends)
-        return x * pulled[..., :1] - pulled[..., 1:], None, None
 
 
 def _solution_operators(

@@ -17,7 +17,7 @@ from microtome.divergences import (
     Divergence,
     KernelFDivergence,
     KernelSettings,
-    ReferenceKernelFDivergence,
+    MiniBatchKernelFDivergence,
     SlicedWasserstein,
 )
 from microtome.errors import ParameterError
@@ -107,7 +107,7 @@ def _divergence(release: ImageRowsRelease, kind: ImageLossKind, number: int, gen
     settings = KernelSettings()
     if kind is ImageLossKind.ALGORITHM1:
         batch = min(_NOISY_PAIRS, len(rows))
-        return ReferenceKernelFDivergence(
+        return MiniBatchKernelFDivergence(
             rows, directions, noise_scale=release.noise_scale, settings=settings, batch_rows=batch
         )
     return KernelFDivergence.from_slices(

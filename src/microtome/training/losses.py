@@ -21,10 +21,10 @@ from microtome.divergences import (
     FDivergence,
     KernelFDivergence,
     KernelSettings,
+    MiniBatchKernelFDivergence,
     MMDSettings,
     MomentMatching,
     MomentSettings,
-    ReferenceKernelFDivergence,
     ReleasedMoments,
     SlicedMMD,
     SlicedWasserstein,
@@ -282,7 +282,7 @@ def _kernel(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Diver
 
 
 def _algorithm1(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Divergence:
-    return ReferenceKernelFDivergence(
+    return MiniBatchKernelFDivergence(
         torch.cat(list(rows)),
         rows.directions,
         noise_scale=rows.noise_scale,
