@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from microtome.schema import NumberCells
+from microtome.schema import COARSE, FINE, Fineness, NumberCells
 from microtome.schema.margins import (
     category_levels,
     falling_tails,
@@ -131,15 +131,16 @@ def test_a_rare_category_is_not_pooled_with_a_common_one_because_missing_values_
     rare=st.floats(0.0, 0.1),
     missing=st.booleans(),
     integral=st.booleans(),
+    fineness=st.sampled_from([COARSE, FINE]),
 )
 def test_number_levels_are_bins_of_neighbours(
-    margins: NDArray[np.float64], bins: int, rare: float, missing: bool, integral: bool
+    margins: NDArray[np.float64], bins: int, rare: float, missing: bool, integral: bool, fineness: Fineness
 ) -> None:
     num_values = len(margins) - missing
     if num_values < 1:
         return
     cells = NumberCells(edges=np.arange(num_values + 1.0), integral=integral, missing=missing)
-    levels = number_levels(cells, margins, bins, rare)
+    levels = number_levels(cells, margins, bins, rare, fineness)
     values, masses = margins[:num_values], np.bincount(levels, weights=margins)
     assert sorted(set(levels.tolist())) == list(range(len(masses)))
     assert (masses > 0).all()
@@ -147,7 +148,7 @@ def test_number_levels_are_bins_of_neighbours(
     assert len(masses) <= bins + len(points) + missing
     for point in points:
         inside = np.flatnonzero(levels[:num_values] == levels[point])
-        assert (values[np.setdiff1d(inside, [point])] == 0.0).all()
+        assert values[np.setdiff1d(inside, [point])].sum() < 2.0 * max(0.25 / bins, rare)
     occupied = levels[:num_values][values > 0]
     assert (np.diff(occupied) >= 0).all()
 
@@ -161,3 +162,33 @@ def test_point_mass_keeps_its_own_level_and_its_neighbours_theirs() -> None:
     assert levels[1] < levels[2] < levels[4]
     assert levels[-1] == levels.max()
     assert (levels == levels[-1]).sum() == 1
+
+
+def test_bins_share_what_common_values_leave() -> None:
+    """Nine of ten records are zero; the others are bins of their own, as many as stand out from the noise."""
+    cells = NumberCells(edges=np.arange(102.0), integral=True, missing=False)
+    margins = np.concatenate([[0.9], np.full(100, 0.001)])
+    assert len(set(number_levels(cells, margins, 16, 0.0, FINE).tolist())) == 16
+    levels = number_levels(cells, margins, 16, 0.002, FINE)
+    masses = np.bincount(levels, weights=margins)
+    assert masses[0] == pytest.approx(0.9)
+    assert masses[1:] == pytest.approx([0.02] * 5)
+    assert len(set(number_levels(cells, margins, 16, 0.04, FINE).tolist())) == 2
+    assert len(set(number_levels(cells, margins, 16, 0.0, COARSE).tolist())) == 3
+
+
+def test_a_column_of_few_values_has_each_by_itself() -> None:
+    cells = NumberCells(edges=np.arange(17.0), integral=True, missing=False)
+    margins = 0.5 ** np.arange(1.0, 17.0)
+    margins[-1] *= 2.0
+    assert number_levels(cells, margins, 16, 0.0, FINE).tolist() == list(range(16))
+    assert number_levels(cells, margins, 16, 0.001, FINE).max() < 10
+
+
+def test_weaker_noise_makes_more_bins() -> None:
+    cells = NumberCells(edges=np.linspace(0.0, 1.0, 321), integral=False, missing=False)
+    margins = np.full(320, 1 / 320)
+    counts = [len(set(number_levels(cells, margins, None, rare, FINE).tolist())) for rare in (0.0, 0.001, 0.01)]
+    assert counts == [32, 20, 16]
+    assert len(set(number_levels(cells, margins, None, 0.0, COARSE).tolist())) == 16
+    assert len(set(number_levels(cells, margins, 8, 0.0, FINE).tolist())) == 8

@@ -33,7 +33,7 @@ from microtome.accounting import Event, FailureEvent, GaussianEvent, Neighbours,
 from microtome.errors import MicrotomeError, ParameterError
 from microtome.private.plan import ROUNDING
 from microtome.private.randomness import Randomness, noisy_counts
-from microtome.private.settings import NO_PIVOT, POOLS, PrivacySettings
+from microtome.private.settings import FINENESS, NO_PIVOT, PrivacySettings
 from microtome.schema import Codebook, Schema
 
 MOST_CLASSES = 32
@@ -83,8 +83,9 @@ def expected_bytes(settings: PrivacySettings, schema: Schema) -> int:
     """A guess of the size of the tables, before the profile tells how many levels there are."""
     pivot = choose_pivot(settings, schema)
     classes = 1 if pivot is None else len(schema.columns[pivot].categories or ())
-    most = int(2.0 / POOLS[settings.kind])
-    dim = sum(min(len(one.categories) + 2, most) if one.categories else one.bins for one in schema.columns)
+    fineness = FINENESS[settings.kind]
+    most, bins = int(2.0 / fineness.pool), fineness.most_bins
+    dim = sum(min(len(one.categories) + 2, most) if one.categories else one.bins or bins for one in schema.columns)
     return 8 * classes * dim * (dim + 1)
 
 

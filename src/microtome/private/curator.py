@@ -37,7 +37,7 @@ from microtome.private.plan import (
 from microtome.private.profile import Profile, Tally
 from microtome.private.publisher import Publisher
 from microtome.private.randomness import GRID
-from microtome.private.settings import POOLS
+from microtome.private.settings import FINENESS
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
 from microtome.release import (
@@ -77,7 +77,7 @@ class Curator(Publisher):
         self._check_room(output, profile_plan, tally.num_rows)
         entries = [self._debit("profile", profile_plan.events)]
         profile = tally.publish(
-            profile_plan.budget, self.randomness, centred=self.settings.centred, pool=POOLS[self.settings.kind]
+            profile_plan.budget, self.randomness, centred=self.settings.centred, fineness=FINENESS[self.settings.kind]
         )
         if self.settings.kind is ReleaseKind.AGGREGATES:
             entries.append(self._publish_aggregates(output, profile, profile_plan, tally.num_rows))

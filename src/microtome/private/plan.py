@@ -26,7 +26,7 @@ from microtome.errors import ParameterError, TableError
 from microtome.private.profile import ProfileBudget
 from microtome.private.settings import PrivacySettings
 from microtome.release import ReleaseKind
-from microtome.schema import Schema, rounding_classes
+from microtome.schema import COARSE, Schema, rounding_classes
 
 MOST_ROWS = 10**9
 """Rows from which on numpy's hypergeometric draw, which deals the rows of a shuffle, refuses."""
@@ -83,7 +83,10 @@ def check_table_size(settings: PrivacySettings, num_records: int, origin: str) -
 
 def expected_dim(schema: Schema) -> int:
     """A guess of the encoded dimension, before the profile tells it."""
-    return sum(len(column.categories) + 2 if column.categories else 2 * column.bins for column in schema.columns)
+    return sum(
+        len(column.categories) + 2 if column.categories else 2 * (column.bins or COARSE.most_bins)
+        for column in schema.columns
+    )
 
 
 def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:

@@ -33,11 +33,13 @@ from microtome.errors import TableError
 from microtome.private.cell_index import cell_indices, checked, numbers_within_bounds
 from microtome.private.randomness import GRID, Randomness, noisy_counts
 from microtome.schema import (
+    COARSE,
     CategoryCells,
     Cells,
     Codebook,
     Column,
     ColumnCode,
+    Fineness,
     Schema,
     initial_cells,
     rounding_classes,
@@ -129,7 +131,9 @@ class Tally:
                 with self._lock:
                     self._rounding[index] += counts
 
-    def publish(self, budget: ProfileBudget, randomness: Randomness, *, centred: bool, pool: float = 0.01) -> Profile:
+    def publish(
+        self, budget: ProfileBudget, randomness: Randomness, *, centred: bool, fineness: Fineness = COARSE
+    ) -> Profile:
         """The noisy profile: the codebook that everything after it is built on."""
         widths = [_width(cells) for cells in self._cells]
         widths += [_WIDTH_ROUNDING] * len(self._classes) + [_WIDTH_TOTAL] * budget.neighbours.protects_count
@@ -156,7 +160,7 @@ class Tally:
                 rounding = noisy_counts(exact, rounding_scales[index], stream), rounding_scales[index]
             codes.append(
                 ColumnCode.from_counts(
-                    column, cells, counts, noise_scale=scale, total=total, pool=pool, rounding=rounding
+                    column, cells, counts, noise_scale=scale, total=total, fineness=fineness, rounding=rounding
                 )
             )
         return Profile(codebook=Codebook(codes=tuple(codes), centred=centred), total=total)

@@ -14,12 +14,13 @@ from microtome.accounting import Accountant, DirectionKind, Directions, Neighbou
 from microtome.errors import ParameterError
 from microtome.progress import Progress, silent
 from microtome.release import ReleaseKind
+from microtome.schema import COARSE, FINE
 
 NO_PIVOT = "none"
 PROFILE_SHARES = {ReleaseKind.RECORDS: 0.1, ReleaseKind.AGGREGATES: 0.2}
 """What the profile gets unless told otherwise. Aggregates know pairs so well that rare categories limit them."""
-POOLS = {ReleaseKind.RECORDS: 0.01, ReleaseKind.AGGREGATES: 0.0025}
-"""Share below which categories of a column are coded together, where the schema does not say."""
+FINENESS = {ReleaseKind.RECORDS: COARSE, ReleaseKind.AGGREGATES: FINE}
+"""How finely values are told apart, where the schema does not say."""
 
 
 @dataclass(frozen=True, kw_only=True)

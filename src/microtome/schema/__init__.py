@@ -8,11 +8,13 @@ from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
 from microtome.schema.image import ImageSchema
 from microtome.schema.image_code import ImageCode
-from microtome.schema.margins import project_to_simplex
+from microtome.schema.margins import COARSE, FINE, Fineness, project_to_simplex
 from microtome.schema.rounding import Rounding, rounding_classes
 
 __all__ = [
+    "COARSE",
     "DTYPES",
+    "FINE",
     "OTHER",
     "Block",
     "CategoryCells",
@@ -20,6 +22,7 @@ __all__ = [
     "Codebook",
     "Column",
     "ColumnCode",
+    "Fineness",
     "ImageCode",
     "ImageSchema",
     "Kind",

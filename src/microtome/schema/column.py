@@ -98,7 +98,8 @@ class Column:
             the declared ones is then counted as "(other)").
         weight: Length of this column's block relative to the others; ``None`` lets the schema choose, 1 for all
             columns but the target.
-        bins: Most quantile bins of a measured column.
+        bins: Quantile bins of a measured column, common values counted among them; ``None`` for 16 to 32, the more
+            the weaker the noise.
         pool: Share below which categories are coded together with their neighbours in order; drawn values are told
             apart again by the profile.
         unit: Free text for people.
@@ -112,7 +113,7 @@ class Column:
     missing: bool = True
     outside: Outside = Outside.REFUSE
     weight: float | None = None
-    bins: int = 16
+    bins: int | None = None
     pool: float | None = None
     unit: str | None = None
 
@@ -131,7 +132,7 @@ class Column:
             raise self._error(f"categories are for categorical columns; a {self.kind} column declares bounds")
         if self.weight is not None and not (math.isfinite(self.weight) and self.weight > 0):
             raise self._error(f"weight is {self.weight}; it must be a positive number")
-        if not 2 <= self.bins <= 1024:
+        if self.bins is not None and not 2 <= self.bins <= 1024:
             raise self._error(f"bins is {self.bins}; it must be between 2 and 1024")
         if self.pool is not None and not 0 <= self.pool < 1:
             raise self._error(f"pool is {self.pool}; it must be at least 0 and below 1")

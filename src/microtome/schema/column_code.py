@@ -16,6 +16,8 @@ from microtome.errors import SchemaError
 from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells, numbers_to_arrow
 from microtome.schema.column import DTYPES, Column
 from microtome.schema.margins import (
+    COARSE,
+    Fineness,
     category_levels,
     falling_tails,
     number_levels,
@@ -57,13 +59,13 @@ class ColumnCode:
         *,
         noise_scale: float,
         total: float,
-        pool: float = 0.01,
+        fineness: Fineness = COARSE,
         rounding: tuple[NDArray[np.float64], float] | None = None,
     ) -> ColumnCode:
         """Settle bounds, margins and levels of a column from its noisy counts.
 
-        ``pool`` is for columns that have none themselves, ``rounding`` the noisy counts of its rounding classes with
-        the standard deviation of their noise.
+        ``fineness`` is for columns that say nothing of it themselves, ``rounding`` the noisy counts of its rounding
+        classes with the standard deviation of their noise.
         """
         if isinstance(cells, NumberCells) and not column.is_declared:
             cells, counts = _trim(cells, counts, noise_scale)
@@ -74,11 +76,11 @@ class ColumnCode:
             rounded = Rounding.from_counts(column, *rounding, cells=cells, margins=margins)
             margins = rounded.possible(cells, margins)
         rare = rare_share(noise_scale, total)
-        levels = (
-            number_levels(cells, margins, column.bins, rare)
-            if isinstance(cells, NumberCells)
-            else category_levels(margins, pool if column.pool is None else column.pool, rare, missing=cells.missing)
-        )
+        if isinstance(cells, NumberCells):
+            levels = number_levels(cells, margins, column.bins, rare, fineness)
+        else:
+            pool = fineness.pool if column.pool is None else column.pool
+            levels = category_levels(margins, pool, rare, missing=cells.missing)
         return cls(
             column=column,
             cells=cells,

@@ -145,7 +145,7 @@ def _column_from_dict(entries: Any) -> Column:
         missing=_choice_of({"allowed": True, "never": False}, entries.get("missing", "allowed"), name),
         outside=_choice(Outside, entries.get("outside", "refuse"), f"column {name!r}: outside"),
         weight=_number(entries["weight"], name, "weight") if "weight" in entries else None,
-        bins=_whole_number(entries.get("bins", Column.bins), name, "bins"),
+        bins=_whole_number(entries["bins"], name, "bins") if "bins" in entries else None,
         pool=_number(entries["pool"], name, "pool") if "pool" in entries else None,
         unit=entries.get("unit"),
     )

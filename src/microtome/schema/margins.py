@@ -10,6 +10,8 @@ Everything here is post-processing of numbers that are already public.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
@@ -19,8 +21,35 @@ from microtome.schema.cells import NumberCells
 
 _RARE = 2.0
 """A category with fewer records than this many noise standard deviations is pooled with its like."""
+_CLEAR = 10.0
+"""A bin that shares what common values leave has this many times the share of what is rare."""
+_EVEN = 50.0
+"""The same of the bins of a column without common values, where the column does not say how many there are."""
+_FEWEST_BINS = 16
+"""Bins of such a column where the noise is strong."""
 _MISTAKE = 0.01
 """Probability that noise alone stretches the learnt bounds of a column."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fineness:
+    """How finely values are told apart, where their column does not say.
+
+    Attributes:
+        pool: Share below which categories are coded together.
+        most_bins: Quantile bins of numbers where the noise is weak.
+        splits_rest: Whether bins share evenly what common values leave, or are as large as they would be without.
+    """
+
+    pool: float
+    most_bins: int
+    splits_rest: bool
+
+
+COARSE = Fineness(pool=0.01, most_bins=16, splits_rest=False)
+"""For noise on every record: the more levels, the thinner the signal of each."""
+FINE = Fineness(pool=0.0025, most_bins=32, splits_rest=True)
+"""For noise on counts: a level that stands out from the noise is worth having."""
 
 
 def project_to_simplex(counts: NDArray[np.float64], total: float) -> NDArray[np.float64]:
@@ -95,11 +124,16 @@ def _merge_last_shared(
     return np.where(levels == shared, levels[rare[-1]], levels) if len(rare) else levels
 
 
-def number_levels(cells: NumberCells, margins: NDArray[np.float64], bins: int, rare_share: float) -> NDArray[np.int64]:
-    """Quantile bins of neighbouring cells, point masses and missing values apart."""
+def number_levels(
+    cells: NumberCells, margins: NDArray[np.float64], bins: int | None, rare_share: float, fineness: Fineness = COARSE
+) -> NDArray[np.int64]:
+    """Quantile bins of neighbouring cells, common and missing values apart."""
     values = margins[: cells.num_values]
-    point = cells.singletons() & (values >= max(1.0 / bins, rare_share))
-    wanted = 1.0 / bins
+    if bins is None:
+        even = 1.0 / max(_EVEN * rare_share, 1.0 / fineness.most_bins)
+        bins = max(int(even), _FEWEST_BINS)
+    least = min(_CLEAR * rare_share, 1.0 / bins) if fineness.splits_rest else 1.0 / bins
+    point, wanted = _common_values(cells.singletons() & (values >= rare_share), values, bins, least)
     levels = np.zeros(len(margins), dtype=np.int64)
     level, mass = 0, 0.0
     for cell in range(cells.num_values):
@@ -112,6 +146,24 @@ def number_levels(cells: NumberCells, margins: NDArray[np.float64], bins: int, r
     if cells.missing:
         levels[-1] = levels[:-1].max() + 1 if margins[-1] >= rare_share else levels[int(np.argmax(values))]
     return _without_empty(levels, margins)
+
+
+def _common_values(
+    single: NDArray[np.bool_], values: NDArray[np.float64], bins: int, least: float
+) -> tuple[NDArray[np.bool_], float]:
+    """Which single values have a bin's share or more, and what that share is, ``least`` at the least.
+
+    Bins share evenly what common values leave: where nine of ten records are zero, the others are not one bin but as
+    many as stand out from the noise, and a column of few values has each by itself.
+    """
+    wanted, common = 1.0 / bins, np.zeros(len(values), dtype=np.bool_)
+    while True:
+        found = single & (values >= wanted)
+        if (found == common).all():
+            return common, wanted
+        common = found
+        even = float(values[~common].sum()) / max(bins - int(common.sum()), 1)
+        wanted = min(wanted, max(even, least))
 
 
 def rare_share(noise_scale: float, total: float) -> float:
