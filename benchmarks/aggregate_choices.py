@@ -1,13 +1,14 @@
-"""Choices behind aggregates, on the California samples: how to hold out, how to share the budget, what else to use.
+"""Choices behind aggregates, on the California samples and Adult: holding out, sharing the budget, what else to use.
 
     python benchmarks/aggregate_choices.py
+    python benchmarks/aggregate_choices.py --epsilon 5.1 --choices "default" "16 bins of numbers"
 
 *Holding out*, a tenth each time: by thinning the noise afterwards; by splitting the records before the noise, each
 part under noise of its own; by holding out every tenth pair of columns; by nothing at all, training to the last
 step. *Sharing*: 1/σ² of a pair's table in proportion to a power of its cells, and to the **true** dependence of the
 pair times √cells, which is better than any second round could do that has to look through noise. *What else*: margins
-from the profile alone, no look at correlations, and the target as pivot, for which the metrics of the synthetic rows
-are had as well.
+from the profile alone, no look at correlations; and the target as pivot and coarser bins, for which the metrics of the
+synthetic rows are had as well.
 
 Figures are the similarity (1 − total variation, mean over pairs of columns) between the true tables of coded levels
 and those of the fitted mixture, known exactly. For sharing, tables are counted here and noised with a seeded generator.
@@ -33,9 +34,10 @@ from microtome.divergences import ReleasedMoments
 from microtome.generators import MixtureGenerator
 from microtome.private import release
 from microtome.private.cell_index import cell_indices
-from microtome.private.settings import NO_PIVOT
-from microtome.release import AggregatesRelease
+from microtome.private.settings import FINENESS, NO_PIVOT
+from microtome.release import AggregatesRelease, ReleaseKind
 from microtome.release.moments import level_margins
+from microtome.schema import COARSE, FINE
 from microtome.synthesis import Synthesizer
 from microtome.training import FitSettings, aggregate_losses, trainer
 from microtome.training.aggregate_losses import class_margins
@@ -43,7 +45,7 @@ from microtome.training.correlations import Correlations
 from results import FOLDER, ResultFile
 
 Floats = NDArray[np.float64]
-TASKS = ("Income", "Mobility", "PublicCoverage")
+TASKS = {name: source for source in (Source.CALIFORNIA, Source.ADULT) for name in source.tasks}
 Figures = dict[str, float | None]
 _HELD_OUT = 0.1
 _TARGET_WEIGHT = 3.0
@@ -128,6 +130,14 @@ def target_as_pivot(bench: Bench) -> Figures:
     return Bench(bench.task, bench.seed, bench.epsilon, TARGET).similarity(FitSettings(), whole=True)
 
 
+def sixteen_bins(bench: Bench) -> Figures:
+    """As records have them. Levels are others then, so similarity cannot be compared."""
+    coarser = replace(FINE, most_bins=COARSE.most_bins, splits_rest=COARSE.splits_rest)
+    with patch.dict(FINENESS, {ReleaseKind.AGGREGATES: coarser}):
+        figures = Bench(bench.task, bench.seed, bench.epsilon).similarity(FitSettings(), whole=True)
+    return {name: value for name, value in figures.items() if name != "similarity"}
+
+
 def margins_of_the_profile(bench: Bench) -> Figures:
     def profile(made: AggregatesRelease) -> Floats:
         return level_margins(made)[None]
@@ -187,7 +197,7 @@ def shared(power: float, *, oracle: bool = False, target_weight: float = _TARGET
 
 
 CHOICES: dict[str, Callable[[Bench], Figures]] = {
-    "held out by thinning (the default)": thinned,
+    "default": thinned,
     "held out by splitting records": split_records,
     "held out pairs of columns": held_out_pairs,
     "nothing held out": nothing_held_out,
@@ -199,24 +209,26 @@ CHOICES: dict[str, Callable[[Bench], Figures]] = {
     "margins of the profile alone": margins_of_the_profile,
     "no look at correlations": no_correlations,
     "the target as pivot": target_as_pivot,
+    "16 bins of numbers": sixteen_bins,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
+    parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--choices", nargs="+", choices=list(CHOICES), default=list(CHOICES))
     parser.add_argument("--epsilon", type=float, default=1.0)
     options = parser.parse_args()
     results = ResultFile(FOLDER / "aggregate_choices.json")
     for seed in options.seeds:
         for name in options.tasks:
-            for choice, run in CHOICES.items():
+            for choice in options.choices:
                 key = {"task": name, "epsilon": options.epsilon, "choice": choice, "seed": seed}
                 if results.has(key):
                     continue
-                bench = Bench(load_task(name, seed, source=Source.CALIFORNIA), seed, options.epsilon)
-                results.put(key, {"metrics": run(bench)})
+                bench = Bench(load_task(name, seed, source=TASKS[name]), seed, options.epsilon)
+                results.put(key, {"metrics": CHOICES[choice](bench)})
                 print(key, flush=True)
 
 

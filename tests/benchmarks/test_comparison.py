@@ -79,7 +79,7 @@ def test_markdown_has_mean_failures_and_the_papers_figures(folder):
     text = "\n".join(sections([Comparison(folder=folder)]))
     assert "0.750 ± 0.071" in text
     assert "time limit: not done after 900 s of processor time" in text
-    assert "12.2 of 200 epochs fit the time limit" in text
+    assert "12.2 of 200 epochs fit 100 s" in text
     assert "*the paper, California: DP-MERF*" in text
     assert "*0.81 ± 0.01*" in text
     assert "0.123" not in text
