@@ -65,14 +65,14 @@ the paper's own tables where there is internet.
 Read these with two reservations. The training recipe of records (the target's share of the unit ball, the denoising,
 bins, weights and steps) was chosen while looking at test metrics of the California sample and also of Employment,
 PublicCoverage and TravelTime of these same 14 states, so its figures of those tasks are somewhat optimistic. The
-recipe of aggregates (mixture, prior, budget shares, no pivot, margins, correlations, pooling, bins, balanced
-draws, rounding) was chosen on the California samples of Income, PublicCoverage and Mobility and on Adult. Of the 14
-states the numeric margins of TravelTime were looked at, for the smoothing of tails, and tables and correlations of TravelTime,
-Income and Mobility, to see what was missing; the figures of earlier recipes were known. That records leave out
-dependence within the noise was settled on California and Adult, after figures on the 14 states had shown the need. The
-settings of rival methods were chosen on the California sample and on Employment; MST, AIM and PrivBayes, which take
-categories, have bins, common values and rounding of numbers as Microtome would have them, for a tenth of ε. Seeds were
-not chosen. And rows with one or two seeds say so; each run's commit is in the JSON.
+recipe of aggregates (mixture, prior, budget shares, no pivot, margins, correlations, pooling, bins, balanced draws,
+rounding) was chosen on the California samples of Income, PublicCoverage and Mobility and on Adult. Of the 14 states
+the numeric margins of TravelTime were looked at, for the smoothing of tails, and tables and correlations of
+TravelTime, Income and Mobility, to see what was missing; the figures of earlier recipes were known. That records leave
+out dependence within the noise was settled on California and Adult, after figures on the 14 states had shown the need.
+The settings of rival methods were chosen on the California sample and on Employment; MST, AIM and PrivBayes, which
+take categories, have bins, common values and rounding of numbers as Microtome would have them, for a tenth of ε. Seeds
+were not chosen. And rows with one or two seeds say so; each run's commit is in the JSON.
 """
 
 
@@ -119,10 +119,10 @@ _CHOICES_EPSILON = 1.0
 _WHOLE = ("default", "the target as pivot", "16 bins of numbers")
 _CHOICES = """
 California samples and Adult, ε = 1. Similarity (1 − total variation, mean over pairs of columns) between the true
-tables of the coded levels and those of the fitted mixture, before any row is drawn. A tenth of the information is held out, in three
-ways, or nothing. The budget is shared among pairs of columns by the size of their tables; sharing it by their *true*
-dependence shows what a second round, which has to guess that through noise, could gain at most. Below, one thing at a
-time is taken from the default.
+tables of the coded levels and those of the fitted mixture, before any row is drawn. A tenth of the information is held
+out, in three ways, or nothing. The budget is shared among pairs of columns by the size of their tables; sharing it by
+their *true* dependence shows what a second round, which has to guess that through noise, could gain at most. Below,
+one thing at a time is taken from the default.
 """
 
 

@@ -17,6 +17,7 @@ def run(method, *, task="Income", epsilon=5.1, seed=0, rows=None, source="states
         "key": {**key, "seed": seed},
         "outcome": "ok",
         "reason": "",
+        "limits": {"seconds": 100.0, "mebibytes": 12288.0},
         "processor_seconds": 10.0,
         "peak_mebibytes": 100.0,
         "metrics": QUALITY,
