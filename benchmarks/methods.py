@@ -82,7 +82,7 @@ METHODS: dict[str, Entry] = {
         title="MST",
         place="baselines.marginal_models:MST",
         environment=Environment.BASELINES,
-        remark="`dpmm`, with numeric columns in bins (32 at most) and rounded as Microtome would, for a tenth of ε.",
+        remark="`dpmm`, with numbers in 32 quantile bins, common values apart, and rounded as ours, for a tenth of ε.",
     ),
     "aim": Entry(
         title="AIM",

@@ -1,4 +1,4 @@
-"""Numbers as a few bins for methods that take categories, cut as Microtome cuts its own columns.
+"""Numbers as a few bins for methods that take categories, cut by Microtome's own code for columns.
 
 A noisy histogram on public cells gives quantile bins, common values apart; values within a bin are drawn by it, and
 by another of how round they are.
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from microtome.schema import FINE, Column, ColumnCode, NumberCells, initial_cells, rounding_classes
+from microtome.schema import Column, ColumnCode, NumberCells, initial_cells, rounding_classes
 
 BINS = 32
 """Bins of a column at most, common values aside."""
@@ -43,7 +43,6 @@ def noisy_bins(frame: pd.DataFrame, numeric: Sequence[Column], epsilon: float) -
             noisy(np.bincount(cells.locate(numbers), minlength=len(cells))),
             noise_scale=deviation,
             total=len(frame),
-            fineness=FINE,
             rounding=None if rounded is None else (noisy(rounded.count(numbers)), deviation),
         )
     return bins
