@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -14,6 +16,7 @@ from baselines.protocol import RunContext
 from microtome.accounting import Accountant, DirectionKind
 from microtome.generators import RowLayout
 from microtome.private import release
+from microtome.progress import Progress, silent
 from microtome.release import Release, ReleaseKind
 from microtome.schema import Schema
 from microtome.synthesis import Synthesizer
@@ -23,8 +26,8 @@ PAPER_BATCH = 128
 PAPER_RATE = 2e-5
 PAPER_EPOCHS = 200
 SUBSAMPLE = 0.25
-SHARE_OF_TIME = 0.6
-_TIMED_STEPS = 5
+SHARE_OF_TIME = 0.75
+_TIMED_STEPS = 20
 
 
 class Microtome:
@@ -118,6 +121,7 @@ class AsPrinted:
 
     def fit(self, frame: pd.DataFrame, schema: Schema, epsilon: float, delta: float) -> None:
         """Release as in the paper, then train for as many epochs as there is time."""
+        began = time.process_time()
         released = release(
             frame,
             schema,
@@ -133,32 +137,37 @@ class AsPrinted:
         )
         self._noise_scale, self._dim = released.noise_scale, released.codebook.dim
         self._steps_an_epoch = max(1, int(SUBSAMPLE * len(frame)) // PAPER_BATCH)
-        self._steps = self._affordable_steps(released)
+        self._steps = self._affordable_steps(released, began)
         self._synthesizer = self._trained(released, self._steps)
 
-    def _affordable_steps(self, released: Release) -> int:
-        """Steps of 200 epochs, or as many as fit the share of the time limit."""
-        self._trained(released, 1)
-        clock = time.process_time()
-        self._trained(released, 1)
-        start_up, clock = time.process_time() - clock, time.process_time()
-        self._trained(released, 1 + _TIMED_STEPS)
-        seconds = max((time.process_time() - clock - start_up) / _TIMED_STEPS, 1e-4)
-        affordable = (SHARE_OF_TIME * self._context.time_limit - 4.0 * start_up) / seconds
-        return max(1, min(PAPER_EPOCHS * self._steps_an_epoch, int(affordable)))
+    def _affordable_steps(self, released: Release, began: float) -> int:
+        """Steps of 200 epochs, or as many as fit the share of the time limit; ``began`` is when the clock started."""
+        called = time.process_time()
+        ends: dict[int, float] = {}
 
-    def _trained(self, released: Release, steps: int) -> Synthesizer:
+        def watch(stage: str, done: int, total: int | None, note: str = "") -> None:
+            ends.setdefault(done, time.process_time())
+
+        self._trained(released, _TIMED_STEPS, looks=1, progress=watch)
+        start_up = ends[0] - called
+        seconds = median(later - earlier for earlier, later in pairwise(ends.values()))
+        left = SHARE_OF_TIME * self._context.time_limit - (time.process_time() - began) - start_up
+        return max(1, min(PAPER_EPOCHS * self._steps_an_epoch, int(left / seconds)))
+
+    def _trained(self, released: Release, steps: int, *, looks: int = 20, progress: Progress = silent) -> Synthesizer:
         settings = FitSettings(
             loss=replace(self.loss, batch_rows=PAPER_BATCH, slices_per_step=self.num_slices),
             steps=steps,
             batch_size=PAPER_BATCH,
             learning_rate=PAPER_RATE,
-            check_every=max(1, steps // 20),
+            check_every=max(1, steps // looks),
             patience=None,
         )
         torch.manual_seed(self._context.seed)
         generator = PlainGenerator(row_layout(released))
-        return Synthesizer(settings, generator=generator, random_state=self._context.seed).fit(released)
+        return Synthesizer(settings, generator=generator, random_state=self._context.seed).fit(
+            released, progress=progress
+        )
 
     def sample(self, num_rows: int) -> pd.DataFrame:
         """Draw rows."""
