@@ -66,7 +66,7 @@ METHODS: dict[str, Entry] = {
     "independent": Entry(
         title="independent columns, DP margins",
         place="baselines.margins:NoisyMargins",
-        remark="One Gaussian mechanism for all histograms.",
+        remark="One Gaussian mechanism for all histograms; numbers drawn from theirs as Microtome does.",
     ),
     "aggregates": Entry(
         title="**Microtome, aggregates**",

@@ -23,7 +23,7 @@ from dpmm.pipelines import AIMPipeline, MSTPipeline, PrivBayesPipeline
 
 from baselines import quick_pgm
 from baselines.encoding import codes, decode_codes
-from baselines.number_bins import binned, noisy_bins
+from baselines.number_bins import binned, laplace_bins
 from baselines.protocol import RunContext
 from microtome.schema import Column, Schema
 
@@ -51,7 +51,7 @@ class MarginalModel:
         self._schema = schema
         numeric = [column for column in schema.columns if column.categories is None]
         self.binning = BINNING_EPSILON * epsilon if numeric else 0.0
-        self.bins = noisy_bins(frame, numeric, self.binning)
+        self.bins = laplace_bins(frame, numeric, self.binning)
         self._model = self.pipeline(
             epsilon=epsilon - self.binning,
             delta=delta,

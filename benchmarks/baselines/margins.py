@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from baselines.encoding import codes, decode_codes, decode_numbers
+from baselines.encoding import codes, decode_codes
+from baselines.number_bins import Floats, noisy_bins, num_histograms
 from baselines.protocol import RunContext
 from microtome.accounting import gaussian_mu
 from microtome.schema import Column, Schema, project_to_simplex
-
-MOST_CELLS = 1024
-"""Cells of a numeric column at most, zero's own aside."""
 
 
 class RealRows:
@@ -54,9 +52,9 @@ class ShuffledColumns(RealRows):
 class NoisyMargins:
     """Independent columns from noisy histograms: all a private table can give without any dependence.
 
-    A record adds 1 to one cell of each of the C histograms, so the ℓ2 sensitivity of all of them is √C, and one
-    Gaussian mechanism with σ = √C/μ(ε, δ) spends the whole budget. A numeric column is cut into cells of one
-    value, or into ``MOST_CELLS`` equal ones (and zero) where it has more values.
+    A record adds 1 to at most one cell of each of H histograms (one a column, and one of how round its numbers are
+    where they are), so the ℓ2 sensitivity of all of them is √H, and one Gaussian mechanism with σ = √H/μ(ε, δ) spends
+    the whole budget. Numbers are drawn from their histogram by Microtome's own code for columns.
     """
 
     def __init__(self, context: RunContext) -> None:
@@ -64,54 +62,34 @@ class NoisyMargins:
 
     def fit(self, frame: pd.DataFrame, schema: Schema, epsilon: float, delta: float) -> None:
         """Count, add noise, project onto shares."""
-        self.noise_scale = math.sqrt(len(schema.columns)) / gaussian_mu(epsilon, delta)
-        noise, self._schema, self._shares = np.random.default_rng(), schema, {}
-        for column in schema.columns:
-            counts = np.bincount(cells(frame[column.name], column), minlength=num_cells(column))
-            noisy = counts + noise.normal(scale=self.noise_scale, size=len(counts))
-            self._shares[column.name] = project_to_simplex(noisy, len(frame))
+        rng, self._schema = np.random.default_rng(), schema
+        numeric = [column for column in schema.columns if column.categories is None]
+        histograms = len(schema.columns) - len(numeric) + num_histograms(numeric)
+        self.noise_scale = math.sqrt(histograms) / gaussian_mu(epsilon, delta)
+
+        def noise(size: int) -> Floats:
+            return rng.normal(scale=self.noise_scale, size=size)
+
+        self.numbers = noisy_bins(frame, numeric, noise, self.noise_scale)
+        self.counts = {
+            column.name: np.bincount(codes(frame[column.name], column), minlength=size) + noise(size)
+            for column in schema.columns
+            if (size := len(column.categories or ()))
+        }
+        self._shares = {name: project_to_simplex(counts, len(frame)) for name, counts in self.counts.items()}
 
     def sample(self, num_rows: int) -> pd.DataFrame:
         """Draw every column by itself."""
-        drawn = {
-            column.name: _values_of_cells(
-                self._rng.choice(num_cells(column), size=num_rows, p=self._shares[column.name]), column, self._rng
-            )
-            for column in self._schema.columns
-        }
-        return pd.DataFrame(drawn)
+        return pd.DataFrame({column.name: self._draw(column, num_rows) for column in self._schema.columns})
+
+    def _draw(self, column: Column, num_rows: int) -> npt.NDArray[np.generic] | pd.Series:
+        if column.categories is not None:
+            shares = self._shares[column.name]
+            return decode_codes(self._rng.choice(len(shares), size=num_rows, p=shares), column)
+        code = self.numbers[column.name]
+        cells = self._rng.choice(len(code.margins), size=num_rows, p=code.margins)
+        return code.draw_values(cells, self._rng).to_pandas()
 
     def notes(self) -> dict[str, Any]:
         """The noise."""
-        return {"noise_scale_of_counts": self.noise_scale, "most_cells": MOST_CELLS}
-
-
-def num_cells(column: Column) -> int:
-    """How many cells a column's histogram has."""
-    return len(column.categories) if column.categories is not None else len(edges_of(column)) - 1
-
-
-def cells(values: pd.Series, column: Column) -> npt.NDArray[np.intp]:
-    """The cell of every value."""
-    if column.categories is not None:
-        return codes(values, column)
-    edges, numbers = edges_of(column), values.to_numpy(float)
-    return np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
-
-
-def edges_of(column: Column) -> npt.NDArray[np.float64]:
-    """Edges of a numeric column's cells; zero, of which there is often much, is a cell of its own where it can be."""
-    low, high = column.number_bounds() or (0.0, 0.0)
-    if not column.kind.is_integral:
-        return np.linspace(low, high, MOST_CELLS + 1)
-    if high - low < MOST_CELLS:
-        return np.arange(low, high + 2) - 0.5
-    even = np.rint(np.linspace(low, high + 1, MOST_CELLS + 1)) - 0.5
-    return np.union1d(even, [-0.5, 0.5]) if low < 0 < high else even
-
-
-def _values_of_cells(drawn: npt.NDArray[np.intp], column: Column, rng: np.random.Generator) -> npt.NDArray[np.generic]:
-    if column.categories is not None:
-        return decode_codes(drawn, column)
-    edges = edges_of(column)
-    return decode_numbers(rng.uniform(edges[drawn], edges[drawn + 1]), column)
+        return {"noise_scale_of_counts": self.noise_scale}

@@ -7,7 +7,7 @@ by another of how round they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,34 +16,40 @@ import pandas as pd
 
 from microtome.schema import Column, ColumnCode, NumberCells, initial_cells, rounding_classes
 
+Floats = npt.NDArray[np.float64]
 BINS = 32
 """Bins of a column at most, common values aside."""
 
 
-def noisy_bins(frame: pd.DataFrame, numeric: Sequence[Column], epsilon: float) -> dict[str, ColumnCode]:
+def num_histograms(numeric: Sequence[Column]) -> int:
+    """Histograms that ``noisy_bins`` counts; a record is in at most one cell of each."""
+    return len(numeric) + sum(rounding_classes(column) is not None for column in numeric)
+
+
+def laplace_bins(frame: pd.DataFrame, numeric: Sequence[Column], epsilon: float) -> dict[str, ColumnCode]:
     """Bins of the numeric columns, for ε in total.
 
-    A record counts in at most one cell of each of H histograms: their l1 sensitivity is H, and Laplace noise of scale
-    H/ε is what it takes.
+    The l1 sensitivity of H histograms is H, and Laplace noise of scale H/ε is what it takes.
     """
-    classes = {column.name: found for column in numeric if (found := rounding_classes(column)) is not None}
-    noise, scale = np.random.default_rng(), (len(numeric) + len(classes)) / epsilon
-    deviation = math.sqrt(2) * scale
+    rng, scale = np.random.default_rng(), num_histograms(numeric) / epsilon
+    return noisy_bins(frame, numeric, lambda size: rng.laplace(scale=scale, size=size), math.sqrt(2) * scale)
 
-    def noisy(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        return counts + noise.laplace(scale=scale, size=len(counts))
 
+def noisy_bins(
+    frame: pd.DataFrame, numeric: Sequence[Column], noise: Callable[[int], Floats], deviation: float
+) -> dict[str, ColumnCode]:
+    """Bins of the numeric columns, from counts with noise of this standard deviation."""
     bins = {}
     for column in numeric:
         numbers, cells = frame[column.name].to_numpy(float), _cells(column)
-        rounded = classes.get(column.name)
+        rounded = rounding_classes(column)
         bins[column.name] = ColumnCode.from_counts(
             replace(column, bins=BINS),
             cells,
-            noisy(np.bincount(cells.locate(numbers), minlength=len(cells))),
+            np.bincount(cells.locate(numbers), minlength=len(cells)) + noise(len(cells)),
             noise_scale=deviation,
             total=len(frame),
-            rounding=None if rounded is None else (noisy(rounded.count(numbers)), deviation),
+            rounding=None if rounded is None else (rounded.count(numbers) + noise(len(rounded)), deviation),
         )
     return bins
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from baselines.number_bins import BINS, binned, noisy_bins
+from baselines.number_bins import BINS, binned, laplace_bins
 from microtome.schema import Column, Kind
 
 AGE = Column(name="age", kind=Kind.INTEGER, bounds=(0, 99), missing=False)
@@ -19,7 +19,7 @@ def people(rows):
 
 def test_noise_is_that_of_all_histograms_together():
     frame = people(2000)
-    bins = noisy_bins(frame, [AGE, PAY], epsilon=0.5)
+    bins = laplace_bins(frame, [AGE, PAY], epsilon=0.5)
     edges = bins["pay"].cells.edges
     true = np.histogram(frame["pay"], bins=edges)[0]
     # Three histograms for 0.5, that of pay's rounding included: Laplace noise of scale 6, whose mean size is 6 as well.
@@ -34,13 +34,13 @@ def test_noise_is_that_of_all_histograms_together():
 
 def test_noise_is_new_in_every_run():
     frame = people(500)
-    one, other = (noisy_bins(frame, [AGE], epsilon=1.0)["age"].counts for _ in range(2))
+    one, other = (laplace_bins(frame, [AGE], epsilon=1.0)["age"].counts for _ in range(2))
     assert not np.array_equal(one, other)
 
 
 def test_values_keep_their_distribution_and_common_ones_their_place():
     frame = people(50_000)
-    bins = noisy_bins(frame, [AGE, PAY], epsilon=1.0)
+    bins = laplace_bins(frame, [AGE, PAY], epsilon=1.0)
     for name, code in bins.items():
         levels = binned(frame[name], code)
         assert 10 < code.num_levels <= BINS + 2
@@ -55,4 +55,4 @@ def test_values_keep_their_distribution_and_common_ones_their_place():
 @pytest.mark.parametrize("column", [Column(name="age", kind=Kind.INTEGER), Column(name="age", kind=Kind.CATEGORICAL)])
 def test_nothing_is_read_off_the_table(column):
     with pytest.raises(ValueError, match="'age'"):
-        noisy_bins(people(100), [column], epsilon=1.0)
+        laplace_bins(people(100), [column], epsilon=1.0)
