@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from comparison import LOWER_IS_BETTER, METRICS, WHOLE_TABLES, Comparison, Row, Run, paper_rows, spread
+from comparison_summary import Contest, contests, in_short
 from methods import METHODS
 
 GRID_METRICS = ("contingency", "auc", "pair_error", "detector_auc")
@@ -14,11 +14,12 @@ GRID_METRICS = ("contingency", "auc", "pair_error", "detector_auc")
 
 def sections(comparisons: list[Comparison]) -> list[str]:
     """All parts of the page that come from the comparison; the first has plots and the paper's figures."""
-    first, *others = [one for one in comparisons if one.runs] or [None]
-    if first is None:
+    present = [one for one in comparisons if one.runs]
+    if not present:
         return []
-    parts = [_INTRODUCTION.format(title=first.source.title), _methods(first)]
-    for comparison in (first, *others):
+    first = present[0]
+    parts = [*in_short(present), _INTRODUCTION.format(title=first.source.title), _methods(first)]
+    for comparison in present:
         parts += [] if comparison is first else [f"## The same on other tables: {comparison.source.title}"]
         for epsilon in WHOLE_TABLES:
             if epsilon in comparison.epsilons:
@@ -58,25 +59,19 @@ def _at_epsilon(comparison: Comparison, epsilon: float, *, printed: bool) -> lis
 
 
 def _who_wins_where(comparison: Comparison, epsilon: float) -> list[str]:
-    """The best private method of every task and metric, and how often each is."""
-    lines, wins = [], Counter[str]()
-    for metric, title in METRICS.items():
-        cells = []
-        for task in comparison.tasks:
-            found = {row.method: row.mean(metric) for row in comparison.rows(task, epsilon)}
-            private = {m: v for m, v in found.items() if v is not None and METHODS[m].uses_epsilon}
-            if len(private) < 2:
-                cells.append("")
-                continue
-            order = sorted(private, key=private.__getitem__, reverse=metric not in LOWER_IS_BETTER)
-            wins[order[0]] += 1
-            cells.append(" > ".join(f"{METHODS[m].title} {private[m]:.3f}" for m in order[:2]))
-        lines.append([title, *cells])
-    if not wins:
+    """The best private method of every task and metric, and the next."""
+    held = {(contest.metric, contest.task): contest for contest in contests(comparison, epsilon)}
+    if not held:
         return []
-    counts = ", ".join(f"{METHODS[method].title} {count}" for method, count in wins.most_common())
-    sentence = f"The best private method and the next, by means over seeds. Of {wins.total()} cells are won: {counts}."
-    return [sentence, table(["", *comparison.tasks], lines)]
+    lines = []
+    for metric, title in METRICS.items():
+        found = [held.get((metric, task)) for task in comparison.tasks]
+        lines.append([title, *["" if contest is None else _first_two(contest) for contest in found]])
+    return ["The best private method and the next, by means over seeds:", table(["", *comparison.tasks], lines)]
+
+
+def _first_two(contest: Contest) -> str:
+    return " > ".join(f"{row.title} {contest.value(row):.3f}" for row in contest.rows[:2])
 
 
 def _winners(comparison: Comparison, epsilon: float) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from comparison import METRICS, Comparison, paper_rows, spread
 from comparison_page import sections
 from comparison_plots import page
+from comparison_summary import contests, in_short
 
 QUALITY = dict.fromkeys(METRICS, 0.8)
 
@@ -121,3 +122,25 @@ def test_the_paper_has_five_methods_on_every_task():
 def test_spread_of_one_value_has_no_deviation():
     assert spread([0.5]) == "0.500"
     assert spread([]) == "–"
+
+
+def test_in_short_says_what_is_won_what_is_lost_and_what_is_within_the_scatter(folder):
+    better = [run("merf", metrics={**QUALITY, "f1": 0.9, "tv": 0.81})]
+    ours = [
+        run("aggregates", seed=seed, metrics={**QUALITY, "pair_error": 0.2, "tv": tv})
+        for seed, tv in enumerate((0.75, 0.85))
+    ]
+    (folder / "merf.json").write_text(json.dumps({"runs": better}))
+    (folder / "aggregates.json").write_text(json.dumps({"runs": ours}))
+    text = "\n".join(in_short([Comparison(folder=folder)]))
+    assert "Of 9 cells (task × metric) Microtome's aggregates are the best private method in 7" in text
+    assert "2 have another winner, 1 of these within the scatter. Beyond it: LR F1 of Income" in text
+    assert "(DP-MERF 0.900 against 0.800)" in text
+    assert "after 12 to 12 of its 200 epochs" in text
+
+
+def test_in_short_lower_is_better_where_it_is(folder):
+    held = {contest.metric: contest for contest in contests(Comparison(folder=folder), 5.1)}
+    assert held["pair_error"].best.method == "aggregates"
+    assert held["auc"].best.method == "aggregates"
+    assert held["auc"].rows[-1].method == "mst"
