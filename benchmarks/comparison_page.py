@@ -164,7 +164,13 @@ def _costs(comparison: Comparison) -> list[str]:
                 [entry.title, f"{min(seconds):.0f} – {max(seconds):.0f}", f"{memory:.0f}", len(runs), failed or ""]
             )
     heading = ["", "processor time a run, s", "most memory, MiB", "runs", "of these failed or over a limit"]
-    return ["### What it costs", table(heading, lines)]
+    return ["### What it costs", _COSTS, table(heading, lines)]
+
+
+_COSTS = """
+Over all runs above. They were made over several days on shared machines of different speed, so read them as orders of
+magnitude.
+"""
 
 
 def table(heading: list[Any], rows: list[list[Any]]) -> str:

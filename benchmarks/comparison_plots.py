@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import html
 import io
+import math
+import re
 from typing import Any
 
 import matplotlib
 
 from comparison import LOWER_IS_BETTER, METRICS, WHOLE_TABLES, Comparison, spread
+from comparison_summary import points
 from methods import METHODS
 
 matplotlib.use("svg")
@@ -20,11 +23,13 @@ import matplotlib.pyplot as plt
 _PALETTE = plt.get_cmap("tab20").colors
 _COLOURS = dict(zip(METHODS, [*_PALETTE[::2], *_PALETTE[1::2]], strict=False))
 """Strong colours first, then their pale relatives."""
+_LEGEND_COLUMN, _LEGEND_LINE = 2.6, 0.16
+"""Inches of a column and of a line of a legend."""
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: 13px; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 90rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: 13px; display: block; overflow-x: auto; }
 td, th { padding: 3px 8px; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
-td:first-child, th:first-child { text-align: left; white-space: normal; }
+td:first-child, th:first-child { text-align: left; white-space: normal; min-width: 13rem; }
 figure { margin: 1.5rem 0; } figcaption { color: #555; } svg { max-width: 100%; height: auto; }
 .failed { color: #a00; text-align: left; }
 """
@@ -37,6 +42,7 @@ def page(comparison: Comparison) -> str:
         f"<p>{html.escape(comparison.source.title)}. Rendered by <code>benchmarks/render.py</code>; how to read it is "
         "in <code>docs/benchmarks.md</code>. Points are means over seeds, bars their range.</p>"
     )
+    parts += ["<h2>In short</h2><ul>", *[f"<li>{_emphasised(point)}</li>" for point in points([comparison])], "</ul>"]
     whole = [epsilon for epsilon in WHOLE_TABLES if epsilon in comparison.epsilons] or comparison.epsilons
     for epsilon in whole:
         parts += [f"<h2>ε = {epsilon:g}</h2>", _figure(_dots(comparison, epsilon), "Every metric, task by task.")]
@@ -93,6 +99,7 @@ def _curves(comparison: Comparison, metric: str) -> Any:
                 axis.axhline(line[0][1], ls=":", color="black")
         axis.set_xscale("log")
         axis.set_title(task, fontsize=10)
+        axis.set_xlabel("ε")
         axis.grid(alpha=0.3)
     axes.flat[0].set_ylabel(METRICS[metric])
     _legend(figure, axes.flat)
@@ -116,8 +123,10 @@ def _cost(comparison: Comparison) -> Any:
 def _legend(figure: Any, axes: Any) -> None:
     """One legend for all small plots, every method once."""
     entries = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    figure.tight_layout(rect=(0, 0.09, 1, 1))
-    figure.legend(entries.values(), entries.keys(), loc="lower center", ncol=6, fontsize=8, frameon=False)
+    columns = int(figure.get_figwidth() / _LEGEND_COLUMN)
+    lines = math.ceil(len(entries) / columns) + 1
+    figure.tight_layout(rect=(0, lines * _LEGEND_LINE / figure.get_figheight(), 1, 1))
+    figure.legend(entries.values(), entries.keys(), loc="lower center", ncol=columns, fontsize=8, frameon=False)
 
 
 def _figure(figure: Any, caption: str) -> str:
@@ -141,6 +150,10 @@ def _table(comparison: Comparison, task: str, epsilon: float) -> str:
         cells += [spread(row.processor_seconds, "{:.0f}"), f"{max(row.mebibytes):.0f}", str(len(row.runs))]
         lines.append(title + "".join(f"<td>{cell}</td>" for cell in cells))
     return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+
+
+def _emphasised(text: str) -> str:
+    return re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", html.escape(text))
 
 
 def _plain(title: str) -> str:

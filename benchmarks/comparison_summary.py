@@ -54,10 +54,15 @@ def contests(comparison: Comparison, epsilon: float) -> Iterator[Contest]:
 
 
 def in_short(comparisons: list[Comparison]) -> list[str]:
-    """The section."""
-    points = [point for comparison in comparisons for point in _who_wins(comparison)]
-    points += _nearest_rival(comparisons[0]) + _records(comparisons[0]) + _as_printed(comparisons[0])
-    return ["## In short", "\n".join(f"- {point}" for point in points)] if points else []
+    """The section of the page."""
+    found = points(comparisons)
+    return ["## In short", "\n".join(f"- {point}" for point in found)] if found else []
+
+
+def points(comparisons: list[Comparison]) -> list[str]:
+    """What there is to say, a sentence or two each; of other comparisons than the first only who wins."""
+    found = [point for comparison in comparisons for point in _who_wins(comparison)]
+    return [*found, *_nearest_rival(comparisons[0]), *_records(comparisons[0]), *_as_printed(comparisons[0])]
 
 
 def _who_wins(comparison: Comparison) -> Iterator[str]:
@@ -98,7 +103,7 @@ def _nearest_rival(comparison: Comparison) -> list[str]:
     times = _processor_time(comparison, rival) / _processor_time(comparison, OURS)
     return [
         f"**The nearest rival** by pair error at ε = {epsilon:g} is {METHODS[rival].title}: {figures}; its median run "
-        f"takes {times:.0f} times the processor time."
+        f"takes some {times:.0f} times the processor time."
     ]
 
 
