@@ -131,6 +131,12 @@ class AIM(MarginalModel):
         mechanism.model = mechanism.engine.estimate(mechanism.measures)
 
 
+class LargeAIM(AIM):
+    """The same with four times the model, where there is time for it."""
+
+    model_size = 4 * AIM_MODEL_MEGABYTES
+
+
 class ExactMutualInformation(priv_bayes.MI):
     """Mutual information in nats.
 
