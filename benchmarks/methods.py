@@ -126,6 +126,6 @@ METHODS: dict[str, Entry] = {
     "algorithm1": Entry(
         title="Algorithm 1 as printed",
         place="baselines.slicing:Algorithm1",
-        remark="The paper's mechanism, accountant and training. Chosen: 20 slices of 5 dimensions, KL, ridge 0.001 a point.",
+        remark="The paper's mechanism and training; chosen: 20 slices of 5 dimensions, KL, ridge 0.001 a point.",
     ),
 }
