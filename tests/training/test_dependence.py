@@ -10,7 +10,7 @@ from fit_support import across, planted, planted_release, planted_schema, true_t
 from microtome.release import Release
 from microtome.release.moments import level_margins, slice_sums
 from microtome.schema import Column, Kind, Schema
-from microtome.training.dependence import _groups, _stack, estimate_dependence, residual
+from microtome.training.dependence import _groups, _stack, estimate_dependence, gain_error, residual
 
 EPSILON = 4.0
 """At which the raw tables of a few thousand records are mostly noise."""
@@ -127,14 +127,21 @@ def test_no_weights_for_nothing_and_none_beyond_the_largest() -> None:
 
 def test_a_gain_within_the_noise_is_no_dependence() -> None:
     """Of one view, whose noise is known: the weight stands if it is worth more than 2.5 standard errors."""
-    gram, chance = np.array([[8.0]]), np.sqrt(2.0 * 8.0)
+    gram = np.array([[8.0]])
+    chance = gain_error(gram, np.ones(1), 1.0)
     assert _stack(gram, np.array([2.6 * chance]), 1.0).any()
     assert not _stack(gram, np.array([2.4 * chance]), 1.0).any()
 
 
-def test_what_chance_gains_is_as_large_as_is_said() -> None:
-    """Symmetric noise, every entry twice: the standard error is that of what is summed."""
+@pytest.mark.parametrize("kept", [1.0, 0.5])
+def test_what_chance_gains_is_as_large_as_is_said(kept: float) -> None:
+    """Folds of noise, each judged by a candidate made of the others: all of their mean, or its larger half."""
     rng = np.random.default_rng(0)
-    view = np.tile(rng.normal(size=300), 2)
-    gains = [view @ np.tile(rng.normal(size=300), 2) for _ in range(2000)]
-    assert np.std(gains) == pytest.approx(np.sqrt(2.0 * view @ view), rel=0.06)
+    gains, errors = [], []
+    for _ in range(2000):
+        folds = np.tile(rng.normal(size=(5, 200)), 2)
+        others = (folds.sum(axis=0) - folds) / 4
+        candidates = np.where(np.abs(others) >= np.quantile(np.abs(others), 1 - kept), others, 0.0)
+        gains.append((candidates * folds).sum())
+        errors.append(gain_error(np.array([[np.sum(candidates**2)]]), np.ones(1), 1.0))
+    assert np.std(gains) == pytest.approx(np.mean(errors), rel=0.1)

@@ -137,20 +137,24 @@ def _column_against_rest(noisy: Residual) -> Floats:
 
 
 def _stack(gram: Floats, fit: Floats, noise_level: float) -> Floats:
-    """Non-negative weights w that minimise wᵀ·gram·w − 2·fit·w; none unless that is beyond chance.
-
-    What the weights gain on unseen entries is fit·w. Every entry is there twice, so that the noise of an entry gives
-    it a variance of 2·noise²·wᵀ·gram·w.
-    """
+    """Non-negative weights w that minimise wᵀ·gram·w − 2·fit·w; none unless what they gain is beyond chance."""
     size = np.trace(gram)
     if size <= 0.0:
         return np.zeros(len(fit))
     lower = np.linalg.cholesky(gram + 1e-9 * size * np.eye(len(gram)))
     weights: Floats = nnls(lower.T, np.linalg.solve(lower, fit))[0]
-    chance = noise_level * np.sqrt(2.0 * weights @ gram @ weights)
-    if fit @ weights < _LEAST_EVIDENCE * chance:
+    if fit @ weights < _LEAST_EVIDENCE * gain_error(gram, weights, noise_level):
         return np.zeros(len(fit))
     return np.minimum(weights, _LARGEST_WEIGHT)
+
+
+def gain_error(gram: Floats, weights: Floats, noise_level: float) -> float:
+    """Standard error of fit·w, what weights w gain on entries that their candidates have not seen, by noise alone.
+
+    Its square would be noise²·wᵀ·gram·w, but every entry is there twice, and so is the product of any two folds: each
+    is once the unseen one and once among those that the candidate was made of.
+    """
+    return float(noise_level * np.sqrt(4.0 * weights @ gram @ weights))
 
 
 def _across(release: RecordsRelease) -> NDArray[np.bool_]:
