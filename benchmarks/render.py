@@ -70,7 +70,8 @@ recipe of aggregates (mixture, prior, budget shares, no pivot, margins, correlat
 rounding) was chosen on the California samples of Income, PublicCoverage and Mobility and on Adult. Of the 14 states
 the numeric margins of TravelTime were looked at, for the smoothing of tails, and tables and correlations of
 TravelTime, Income and Mobility, to see what was missing; the figures of earlier recipes were known. That records leave
-out dependence within the noise was settled on California and Adult, after figures on the 14 states had shown the need.
+out dependence within the noise, and how large that noise is, was settled by derivation, on tables without dependence
+and on California and Adult, after figures on the 14 states had shown the need.
 The settings of rival methods were chosen on the California sample and on Employment; MST, AIM and PrivBayes, which
 take categories, have 32 quantile bins of numbers, common values apart, and rounding as Microtome has it, for a tenth
 of ε (that bins share what common values leave, as those of aggregates do, was tried with AIM on Adult, and did not
