@@ -76,7 +76,7 @@ def _who_wins(comparison: Comparison) -> Iterator[str]:
         yield (
             f"**{comparison.source.title}, ε = {epsilon:g}.** Of {len(held)} cells (task × metric) Microtome's {OURS} "
             f"are the best private method in {len(won)}, {_num_close(won)} of these by less than the seeds' scatter. "
-            f"{len(lost)} have another winner, {len(lost) - len(far)} of these within the scatter"
+            f"Others win {len(lost)}, {len(lost) - len(far)} of these within the scatter"
             + (f". Beyond it: {'; '.join(far)}." if far else ".")
         )
 

@@ -134,7 +134,7 @@ def test_in_short_says_what_is_won_what_is_lost_and_what_is_within_the_scatter(f
     (folder / "aggregates.json").write_text(json.dumps({"runs": ours}))
     text = "\n".join(in_short([Comparison(folder=folder)]))
     assert "Of 9 cells (task × metric) Microtome's aggregates are the best private method in 7" in text
-    assert "2 have another winner, 1 of these within the scatter. Beyond it: LR F1 of Income" in text
+    assert "Others win 2, 1 of these within the scatter. Beyond it: LR F1 of Income" in text
     assert "(DP-MERF 0.900 against 0.800)" in text
     assert "after 12 to 12 of its 200 epochs" in text
 
