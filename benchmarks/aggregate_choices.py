@@ -7,8 +7,8 @@
 part under noise of its own; by holding out every tenth pair of columns; by nothing at all, training to the last
 step. *Sharing*: 1/σ² of a pair's table in proportion to a power of its cells, and to the **true** dependence of the
 pair times √cells, which is better than any second round could do that has to look through noise. *What else*: margins
-from the profile alone, no look at correlations; and the target as pivot and coarser bins, for which the metrics of the
-synthetic rows are had as well.
+from the profile alone, no look at correlations; and the target as pivot, coarser bins, fewer and more components, for
+which the metrics of the synthetic rows are had as well.
 
 Figures are the similarity (1 − total variation, mean over pairs of columns) between the true tables of coded levels
 and those of the fitted mixture, known exactly. For sharing, tables are counted here and noised with a seeded generator.
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from census import TARGET, Source, Task, load_task
 from metrics import evaluate
 from microtome.divergences import ReleasedMoments
-from microtome.generators import MixtureGenerator
+from microtome.generators import MixtureGenerator, MixtureSettings
 from microtome.private import release
 from microtome.private.cell_index import cell_indices
 from microtome.private.settings import FINENESS, NO_PIVOT
@@ -138,6 +138,11 @@ def sixteen_bins(bench: Bench) -> Figures:
     return {name: value for name, value in figures.items() if name != "similarity"}
 
 
+def components(count: int) -> Callable[[Bench], Figures]:
+    """A fit with another number of components."""
+    return lambda bench: bench.similarity(FitSettings(mixture=MixtureSettings(components=count)), whole=True)
+
+
 def margins_of_the_profile(bench: Bench) -> Figures:
     def profile(made: AggregatesRelease) -> Floats:
         return level_margins(made)[None]
@@ -210,6 +215,8 @@ CHOICES: dict[str, Callable[[Bench], Figures]] = {
     "no look at correlations": no_correlations,
     "the target as pivot": target_as_pivot,
     "16 bins of numbers": sixteen_bins,
+    "256 components": components(256),
+    "2048 components": components(2048),
 }
 
 

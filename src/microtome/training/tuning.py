@@ -12,7 +12,7 @@ from typing import Any
 
 from microtome.divergences import FDivergence
 from microtome.errors import ModelError, ParameterError
-from microtome.generators import MixtureSettings, NetworkSettings
+from microtome.generators import NetworkSettings
 from microtome.release import RecordsRelease, Release
 from microtome.release.moments import has_moments
 from microtome.training.losses import LossMix
@@ -96,8 +96,9 @@ def _suggest(trial: Any, base: FitSettings, release: Release) -> FitSettings:
 
 
 def _suggest_mixture(trial: Any, base: FitSettings) -> FitSettings:
-    mixture = MixtureSettings(
-        components=trial.suggest_categorical("components", [64, 128, 256, 512]),
+    """Not the number of components: it makes for triples of columns, which the held-out score does not see."""
+    mixture = replace(
+        base.mixture,
         start_spread=trial.suggest_float("start_spread", 0.2, 1.0, log=True),
         prior=trial.suggest_float("prior", 0.5, 50.0, log=True),
     )
