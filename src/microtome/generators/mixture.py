@@ -37,7 +37,7 @@ class MixtureSettings:
     """
 
     components: int = 1024
-    start_spread: float = 0.5
+    start_spread: float = 1.0
     prior: float = 7.0
 
     def __post_init__(self) -> None:

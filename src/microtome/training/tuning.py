@@ -99,7 +99,7 @@ def _suggest_mixture(trial: Any, base: FitSettings) -> FitSettings:
     """Not the number of components: it makes for triples of columns, which the held-out score does not see."""
     mixture = replace(
         base.mixture,
-        start_spread=trial.suggest_float("start_spread", 0.2, 1.0, log=True),
+        start_spread=trial.suggest_float("start_spread", 0.3, 2.0, log=True),
         prior=trial.suggest_float("prior", 0.5, 50.0, log=True),
     )
     return replace(
