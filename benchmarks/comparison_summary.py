@@ -86,8 +86,18 @@ def _num_close(won: list[Contest]) -> int:
 
 
 def _lost(contest: Contest) -> str:
-    figures = f"{contest.value(contest.best):.3f} against {contest.value(contest.ours):.3f}"
-    return f"{METRICS[contest.metric]} of {contest.task} ({contest.best.title} {figures})"
+    """Who won and by how much; beside F1, which a wrong share of labels can raise, the AUC."""
+    parts = [_against(contest.value(contest.best), contest.value(contest.ours))]
+    theirs, ours = (row.mean("auc") for row in (contest.best, contest.ours))
+    if contest.metric == "f1" and theirs is not None and ours is not None:
+        parts.append(f"{METRICS['auc']} {_against(theirs, ours)}")
+    return f"{METRICS[contest.metric]} of {contest.task} ({contest.best.title} {', '.join(parts)})"
+
+
+def _against(theirs: float, ours: float) -> str:
+    """Two figures, with as many digits as it takes to tell them apart."""
+    digits = 3 if f"{theirs:.3f}" != f"{ours:.3f}" else 5
+    return f"{theirs:.{digits}f} against {ours:.{digits}f}"
 
 
 def _nearest_rival(comparison: Comparison) -> list[str]:

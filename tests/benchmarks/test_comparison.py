@@ -125,7 +125,7 @@ def test_spread_of_one_value_has_no_deviation():
 
 
 def test_in_short_says_what_is_won_what_is_lost_and_what_is_within_the_scatter(folder):
-    better = [run("merf", metrics={**QUALITY, "f1": 0.9, "tv": 0.81})]
+    better = [run("merf", metrics={**QUALITY, "f1": 0.9, "auc": 0.5, "ks": 0.80004, "tv": 0.81})]
     ours = [
         run("aggregates", seed=seed, metrics={**QUALITY, "pair_error": 0.2, "tv": tv})
         for seed, tv in enumerate((0.75, 0.85))
@@ -133,9 +133,10 @@ def test_in_short_says_what_is_won_what_is_lost_and_what_is_within_the_scatter(f
     (folder / "merf.json").write_text(json.dumps({"runs": better}))
     (folder / "aggregates.json").write_text(json.dumps({"runs": ours}))
     text = "\n".join(in_short([Comparison(folder=folder)]))
-    assert "Of 9 cells (task × metric) Microtome's aggregates are the best private method in 7" in text
-    assert "Others win 2, 1 of these within the scatter. Beyond it: LR F1 of Income" in text
-    assert "(DP-MERF 0.900 against 0.800)" in text
+    assert "Of 9 cells (task × metric) Microtome's aggregates are the best private method in 6" in text
+    assert "Others win 3, 1 of these within the scatter. Beyond it: KSComp of Income" in text
+    assert "(DP-MERF 0.80004 against 0.80000); LR F1 of Income" in text
+    assert "(DP-MERF 0.900 against 0.800, LR AUC 0.500 against 0.800)" in text
     assert "after 12 to 12 of its 200 epochs" in text
 
 
