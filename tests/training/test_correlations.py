@@ -98,7 +98,8 @@ def test_one_column_of_numbers_has_no_correlations(tmp_path: Path) -> None:
 
 
 def test_a_correlation_is_met_where_the_price_would_shrink_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    release = released(tmp_path / "t.release", epsilon=0.5)
+    """At an ε at which the tables are noisy, and the score still tells a state that has learnt from an early one."""
+    release = released(tmp_path / "t.release", epsilon=0.8)
 
     def found() -> float:
         frame = Synthesizer(quick_mixture(), random_state=0).fit(release).sample(6000)
