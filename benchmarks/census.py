@@ -111,9 +111,16 @@ def _read(name: str, source: Source) -> pd.DataFrame:
     if source is Source.ADULT:
         return _read_adult()
     if source is Source.STATES:
-        return pd.read_parquet(data_folder() / "acs14" / f"ACS{name}.parquet")
-    frame = pd.read_parquet(data_folder() / "acs_ca" / f"ACS{name}_CA2018_40pct.parquet")
+        return pd.read_parquet(_stored("acs14", f"ACS{name}.parquet"))
+    frame = pd.read_parquet(_stored("acs_ca", f"ACS{name}_CA2018_40pct.parquet"))
     return frame.drop(columns="split").rename(columns={_CALIFORNIA_TARGET[name]: TARGET}).reset_index(drop=True)
+
+
+def _stored(folder: str, name: str) -> Path:
+    path = data_folder() / folder / name
+    if not path.exists():
+        raise SystemExit(f"{path} is not there: let MICROTOME_DATA name the folder that has {folder}/{name}")
+    return path
 
 
 def _download(name: str) -> pd.DataFrame:
@@ -132,9 +139,8 @@ def _download(name: str) -> pd.DataFrame:
 
 def _read_adult() -> pd.DataFrame:
     """Both files of Adult; the second has a comment line on top and a dot after each label."""
-    folder = data_folder() / "adult"
     parts = [
-        pd.read_csv(folder / name, names=list(_ADULT), skipinitialspace=True, skiprows=skipped)
+        pd.read_csv(_stored("adult", name), names=list(_ADULT), skipinitialspace=True, skiprows=skipped)
         for name, skipped in (("adult.data.gz", 0), ("adult.test.gz", 1))
     ]
     frame = pd.concat(parts, ignore_index=True)

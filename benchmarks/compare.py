@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import signal
 import sys
@@ -152,6 +153,14 @@ def parse_options(arguments: list[str] | None = None) -> argparse.Namespace:
     unknown = sorted(set(options.tasks or ()) - set(options.source.tasks))
     if unknown:
         parser.error(f"source {options.source} has no task {unknown[0]}; it has {', '.join(options.source.tasks)}")
+    positive = [("--epsilons", epsilon) for epsilon in options.epsilons]
+    positive += [("--time-limit", options.time_limit), ("--memory-limit", options.memory_limit)]
+    positive += [] if options.rows is None else [("--rows", options.rows)]
+    for name, value in positive:
+        if not 0 < value < math.inf:
+            parser.error(f"{name}: {value:g} must be a positive number")
+    if not 0 < options.delta < 1:
+        parser.error(f"--delta: {options.delta:g} must be between 0 and 1")
     return options
 
 

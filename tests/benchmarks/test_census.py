@@ -63,6 +63,13 @@ def test_folktables_gives_the_papers_tables(monkeypatch):
     assert Source.FOLKTABLES.tasks == TASKS
 
 
+@pytest.mark.parametrize("source", ["states14", "california-40pct", "adult"])
+def test_data_that_are_not_there_are_asked_for(source, monkeypatch, tmp_path):
+    monkeypatch.setenv("MICROTOME_DATA", str(tmp_path))
+    with pytest.raises(SystemExit, match="MICROTOME_DATA"):
+        load_task(Source(source).tasks[0], 0, source=Source(source))
+
+
 def test_folktables_that_is_not_installed_is_asked_for(monkeypatch):
     monkeypatch.setitem(sys.modules, "folktables", None)
     with pytest.raises(SystemExit, match="pip install folktables"):

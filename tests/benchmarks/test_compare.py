@@ -105,6 +105,24 @@ def test_a_task_that_the_source_does_not_have_is_refused(capsys):
     assert "has no task Income" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "--epsilons 1 -1",
+        "--epsilons 1 nan",
+        "--epsilons inf",
+        "--delta 1.5",
+        "--rows 0",
+        "--time-limit 0",
+        "--memory-limit -1",
+    ],
+)
+def test_a_figure_that_no_run_can_have_is_refused(wrong, capsys):
+    with pytest.raises(SystemExit):
+        compare.parse_options(wrong.split())
+    assert f"{wrong.split()[0]}: {wrong.split()[-1]} must be" in capsys.readouterr().err
+
+
 def test_an_environment_that_is_not_there_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("MICROTOME_BASELINES", str(tmp_path))
     monkeypatch.setattr("sys.argv", ["compare.py", "--methods", "mst", "--results", str(tmp_path)])

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from fit_support import QUICK
+from fit_support import QUICK, planted_release, quick_mixture
 from microtome.errors import ModelError, ParameterError
-from microtome.release import Release
+from microtome.generators import MixtureSettings
+from microtome.release import Release, ReleaseKind
 from microtome.training import FitSettings, Trainer, Trial, tune, tuning
 
 TINY = replace(QUICK, batch_size=32, steps=4, check_every=2)
@@ -42,6 +43,16 @@ def test_trials_are_counted_over_runs_and_never_repeated(strong_release: Release
     assert search(5) == found
     assert len(watched) == 5
     assert all(trial.settings.batch_size == 32 for trial in found)
+
+
+@pytest.mark.usefixtures("short")
+def test_aggregates_keep_the_number_of_components(tmp_path: Path) -> None:
+    """The held-out score sees pairs of columns, and components serve triples."""
+    release = planted_release(tmp_path / "t.release", kind=ReleaseKind.AGGREGATES)
+    base = quick_mixture(mixture=MixtureSettings(components=7), steps=4, check_every=2)
+    found = [trial.settings.mixture for trial in tune(release, trials=3, storage=tmp_path / "t.db", base=base)]
+    assert {mixture.components for mixture in found} == {7}
+    assert len({mixture.prior for mixture in found}) == 3
 
 
 @pytest.mark.usefixtures("short")
