@@ -1,0 +1,147 @@
+"""Files that are there whole or not at all, whoever is killed and whenever.
+
+A file is written under a random name beside its place, flushed to the disk, and only then renamed: whoever looks sees
+the old file or the new one. The name is new and exclusive, so nothing that lies there already, a link least of all, is
+written through. The writer holds a lock on what it writes: the next one that writes the same file can tell what a
+killed run has left behind from what somebody is still writing, and sweeps the former away.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from microtome.errors import OutputError
+
+try:
+    import fcntl
+except ImportError:  # Windows, which refuses to remove a file that somebody has open
+    fcntl = None  # type: ignore[assignment]
+
+SUFFIX = ".partial"
+_LONGEST_NAME = 200
+_NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM)
+"""What systems say that cannot sync a directory."""
+
+
+class WholeFile:
+    """A file on its way: open for reading and writing under a temporary name until it is committed or discarded.
+
+    Args:
+        path: Where the file is to be. A link is followed: what it points to is replaced, not the link.
+        mode: Permissions of the file, less the process's own mask.
+    """
+
+    def __init__(self, path: Path, *, mode: int = 0o666) -> None:
+        self.path = Path(os.path.realpath(path))
+        self._closed = False
+        with disk_errors(path):
+            sweep(self.path)
+            self._partial, self.file = _exclusive(self.path, mode)
+
+    def commit(self) -> None:
+        """Put the file in its place. It is on the disk when this returns."""
+        with disk_errors(self.path):
+            self.file.flush()
+            os.fsync(self.file.fileno())
+            os.replace(self._partial, self.path)
+            self._closed = True
+            self.file.close()
+            _sync_directory(self.path.parent)
+
+    def discard(self) -> None:
+        """Leave nothing behind of a file that was not committed; nothing happens to one that was."""
+        if self._closed:
+            return
+        self._closed = True
+        self._partial.unlink(missing_ok=True)
+        with suppress(OSError):  # what could not be flushed is not wanted any more
+            self.file.close()
+
+
+@contextmanager
+def whole_file(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """A file to write, committed at the end and discarded on any error."""
+    pending = WholeFile(path, mode=mode)
+    try:
+        with disk_errors(path):
+            yield pending.file
+        pending.commit()
+    finally:
+        pending.discard()
+
+
+def write_text(path: Path, text: str, *, mode: int = 0o666) -> None:
+    """Write a text file, whole or not at all."""
+    with whole_file(path, mode=mode) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn the operating system's errors into ours, with the file's name."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def sweep(path: Path) -> None:
+    """Remove what killed runs have left of ``path``."""
+    if fcntl is None:
+        return
+    for left in path.parent.glob(f"{_escaped(_prefix(path))}*{SUFFIX}"):
+        with suppress(OSError):  # somebody else's, or gone meanwhile
+            _remove_if_abandoned(left)
+
+
+def _remove_if_abandoned(left: Path) -> None:
+    handle = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        left.unlink()
+    finally:
+        os.close(handle)
+
+
+def _exclusive(path: Path, mode: int) -> tuple[Path, BinaryIO]:
+    while True:
+        partial = path.with_name(f"{_prefix(path)}{secrets.token_hex(8)}{SUFFIX}")
+        handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        if fcntl is not None:
+            with suppress(OSError):  # no locks here: then nothing is swept here either
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return partial, os.fdopen(handle, "w+b")
+        os.close(handle)  # swept between its making and its lock
+
+
+def _prefix(path: Path) -> str:
+    return f".{path.name.encode()[:_LONGEST_NAME].decode(errors='ignore')}."
+
+
+def _escaped(text: str) -> str:
+    """The text as a pattern that matches nothing but itself."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make a rename survive a power cut, where the system can."""
+    try:
+        handle = os.open(directory, os.O_RDONLY)
+    except OSError as error:
+        if error.errno in _NO_SYNC:
+            return
+        raise
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+    finally:
+        os.close(handle)

@@ -1,0 +1,96 @@
+"""Files are there whole or not at all."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from microtome.errors import OutputError
+from microtome.whole_file import SUFFIX, WholeFile, whole_file, write_text
+
+
+def _partials(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name.endswith(SUFFIX))
+
+
+def test_a_committed_file_is_whole_and_nothing_is_left(tmp_path):
+    write_text(tmp_path / "a.json", "{}")
+    assert (tmp_path / "a.json").read_text() == "{}"
+    assert _partials(tmp_path) == []
+
+
+def test_an_error_on_the_way_leaves_the_old_file(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text("old")
+
+    def interrupted() -> None:
+        with whole_file(path) as file:
+            file.write(b"new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_text() == "old"
+    assert _partials(tmp_path) == []
+
+
+def test_names_are_random_and_never_written_through_a_link(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / ".a.json.partial").symlink_to(victim)
+    write_text(tmp_path / "a.json", "{}")
+    assert victim.read_text() == "precious"
+    first, second = WholeFile(tmp_path / "b"), WholeFile(tmp_path / "b")
+    assert len(set(_partials(tmp_path)) - {".a.json.partial"}) == 2
+    first.discard()
+    second.discard()
+
+
+def test_a_link_is_followed_and_stays_a_link(tmp_path):
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    link.symlink_to(real)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+
+
+def test_what_a_killed_run_left_is_swept_by_the_next_and_what_is_being_written_is_not(tmp_path):
+    path = tmp_path / "people [1].release"
+    killed = (
+        "import os, sys; from pathlib import Path; from microtome.whole_file import WholeFile\n"
+        "WholeFile(Path(sys.argv[1])).file.write(b'half'); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", killed, str(path)], check=False)
+    assert len(_partials(tmp_path)) == 1
+    busy = WholeFile(path)
+    assert len(_partials(tmp_path)) == 1
+    write_text(path, "second")
+    assert len(_partials(tmp_path)) == 1
+    busy.file.write(b"first")
+    busy.commit()
+    assert path.read_bytes() == b"first"
+    assert _partials(tmp_path) == []
+
+
+def test_permissions_follow_the_mask_and_the_wish(tmp_path):
+    old = os.umask(0o022)
+    try:
+        write_text(tmp_path / "public", "x")
+        write_text(tmp_path / "own", "x", mode=0o600)
+    finally:
+        os.umask(old)
+    assert (tmp_path / "public").stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "own").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_disk_that_cannot_be_written_is_our_error(tmp_path):
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_text(tmp_path / "absent" / "a.json", "{}")
+
+
+def test_a_name_of_the_longest_kind_still_fits(tmp_path):
+    write_text(tmp_path / ("ä" * 120), "x")
+    assert _partials(tmp_path) == []
