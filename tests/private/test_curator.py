@@ -19,7 +19,6 @@ import microtome as mt
 from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours, delta, epsilon
 from microtome.errors import BudgetError, OutputError, ParameterError, TableError
 from microtome.private import PrivacySettings, RunSettings, SystemRandomness, open_table, release
-from microtome.private.plan import check_table_size
 from microtome.private.randomness import GRID
 from microtome.private.table import PrivateTable
 from microtome.release import AggregatesRelease, Release, promise_in_words, summary
@@ -609,9 +608,3 @@ def test_the_output_never_replaces_the_table_or_its_ledger(tmp_path: Path) -> No
             )  # fmt: skip
     assert table.read_bytes() == before
     assert not ledger.exists()
-
-
-def test_more_rows_than_can_be_shuffled_are_refused_before_anything_is_spent() -> None:
-    settings = PrivacySettings(epsilon=1.0, delta=1e-12)
-    with pytest.raises(TableError, match="shuffled"):
-        check_table_size(settings, 10**9, "the table")

@@ -14,7 +14,7 @@ from microtome.errors import ModelError
 from microtome.training import read_tensors, write_tensors
 from microtome.training.checkpoint import optimiser_tensors, restore_optimiser
 
-_FORMAT = "microtome-adaptation-checkpoint-2"
+_FORMAT = "microtome-adaptation-checkpoint-3"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,7 +23,7 @@ class AdaptationCheckpoint:
 
     Attributes:
         run: What the run is, in plain values: settings, seed, sizes, promise. A run goes on only as what it was.
-        entry: The ledger's entry that paid for the private steps.
+        binding: Ties the run to the ledger's entry that paid for it and to the private images it was paid for.
         step: The step to go on from.
         network: The network's state.
         look: The look's state.
@@ -32,7 +32,7 @@ class AdaptationCheckpoint:
     """
 
     run: Mapping[str, Any]
-    entry: str
+    binding: str
     step: int
     network: Mapping[str, Tensor]
     look: Mapping[str, Tensor]
@@ -40,11 +40,11 @@ class AdaptationCheckpoint:
     random: Tensor
 
     @classmethod
-    def of(cls, trainer: AdaptationTrainer, run: Mapping[str, Any], entry: str, step: int) -> AdaptationCheckpoint:
+    def of(cls, trainer: AdaptationTrainer, run: Mapping[str, Any], binding: str, step: int) -> AdaptationCheckpoint:
         """The state of a trainer."""
         return cls(
             run=run,
-            entry=entry,
+            binding=binding,
             step=step,
             network=trainer.network.state_dict(),
             look=trainer.look.state_dict(),
@@ -61,7 +61,7 @@ class AdaptationCheckpoint:
             "random": {"state": self.random},
         }
         tensors = {f"{group}/{name}": tensor for group, entries in groups.items() for name, tensor in entries.items()}
-        write_tensors(path, tensors, {"format": _FORMAT, "run": self.run, "entry": self.entry, "step": self.step})
+        write_tensors(path, tensors, {"format": _FORMAT, "run": self.run, "binding": self.binding, "step": self.step})
 
     @classmethod
     def load(cls, path: Path) -> AdaptationCheckpoint:
@@ -73,7 +73,7 @@ class AdaptationCheckpoint:
             groups[group][rest] = tensor
         return cls(
             run=document["run"],
-            entry=document["entry"],
+            binding=document["binding"],
             step=document["step"],
             network=groups["network"],
             look=groups["look"],

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from microtome.accounting import Ledger, Neighbours
 from microtome.auditing.scene import Coins, Places, Records, Scene
 from microtome.private import Curator, PrivacySettings, RunSettings, SystemRandomness, open_table, release
-from microtome.private.dealing import Shuffler
 from microtome.private.plan import ProfilePlan, SlicePlan
 from microtome.private.profile import Profile, Tally
+from microtome.private.shuffling import Shuffler
 from microtome.release import RecordsRelease, Release
 
 NOBODY = -1
@@ -145,8 +145,8 @@ def _replay(curator: Curator, published: RecordsRelease, num_records: int) -> tu
         num_rows=published.num_rows,
         events=(),
     )
-    sampler = curator._sampler(plan, num_records)
-    sampled = np.arange(num_records) if sampler is None else sampler.choose(num_records)
+    chosen = curator._sample(num_records, plan.num_rows, curator.randomness.stream("sample"))
+    sampled = np.arange(num_records) if chosen is None else chosen
     owners = np.full(published.num_rows, NOBODY)
     owners[: len(sampled)] = sampled
     numbers = np.arange(published.num_rows)[:, None]

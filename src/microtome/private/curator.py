@@ -24,7 +24,6 @@ from microtome.accounting import (
 from microtome.errors import TableError
 from microtome.private.aggregating import AggregateTally, expected_bytes, plan_aggregates, table_events
 from microtome.private.cell_index import cell_indices
-from microtome.private.dealing import Sampler, Shuffler
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import (
     ProfilePlan,
@@ -36,8 +35,9 @@ from microtome.private.plan import (
 )
 from microtome.private.profile import Profile, Tally
 from microtome.private.publisher import Publisher
-from microtome.private.randomness import GRID
+from microtome.private.randomness import GRID, poisson_sample
 from microtome.private.settings import FINENESS
+from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
 from microtome.release import (
@@ -211,13 +211,13 @@ class Curator(Publisher):
     def _work_items(
         self, width: int, plan: SlicePlan, num_records: int
     ) -> Iterator[tuple[int, NDArray[np.int64] | None, pa.Table | int]]:
-        sampler = self._sampler(plan, num_records)
+        stream = self.randomness.stream("sample")
         number = seen = kept = 0
         for block in self._blocks(width, "slices", num_records):
             seen += block.num_rows
             if seen > num_records:
                 break
-            chosen = None if sampler is None else sampler.choose(block.num_rows)
+            chosen = self._sample(block.num_rows, plan.num_rows - kept, stream)
             kept += block.num_rows if chosen is None else len(chosen)
             yield number, chosen, block
             number += 1
@@ -228,13 +228,11 @@ class Curator(Publisher):
             yield number, None, min(step, plan.num_rows - first)
             number += 1
 
-    def _sampler(self, plan: SlicePlan, num_records: int) -> Sampler | None:
-        """Poisson sampling: a binomial number of records, cut at the padded size, all subsets alike."""
+    def _sample(self, num_records: int, room: int, stream: np.random.Generator) -> NDArray[np.int64] | None:
+        """Which of the next records are in the sample, ``None`` for all; what finds no room is dropped (a failure)."""
         if self.settings.subsample is None:
             return None
-        stream = self.randomness.stream("sample")
-        wanted = min(int(stream.binomial(num_records, self.settings.subsample)), plan.num_rows)
-        return Sampler(total=num_records, wanted=wanted, stream=stream)
+        return np.flatnonzero(poisson_sample(num_records, self.settings.subsample, stream))[:room]
 
     def _blocks(self, width: int, stage: str, total: int | None) -> Iterator[pa.Table]:
         done = 0

@@ -33,7 +33,7 @@ from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums, che
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import check_table_size
 from microtome.private.publisher import Publisher
-from microtome.private.randomness import GRID
+from microtome.private.randomness import GRID, poisson_sample
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.release import (
     ContainerWriter,
@@ -177,7 +177,7 @@ class ImageCurator(Publisher):
             stream = self.randomness.stream("sample", number)
             mine = rows[classes == number]
             if rate is not None:
-                mine = mine[stream.random(len(mine)) < rate]
+                mine = mine[poisson_sample(len(mine), rate, stream)]
             mine = mine[stream.permutation(len(mine))[:size]]
             padded = np.zeros((size, rows.shape[1]))
             padded[stream.permutation(size)[: len(mine)]] = mine

@@ -25,11 +25,8 @@ from microtome.accounting import (
 from microtome.errors import ParameterError, TableError
 from microtome.private.profile import ProfileBudget
 from microtome.private.settings import PrivacySettings
-from microtome.release import ReleaseKind
 from microtome.schema import COARSE, Schema, rounding_classes
 
-MOST_ROWS = 10**9
-"""Rows from which on numpy's hypergeometric draw, which deals the rows of a shuffle, refuses."""
 _FAILURE_SHARE = 0.05
 """Share of δ given to each kind of failure that the mechanism can trade against noise."""
 ROUNDING = 2.0**-40
@@ -72,8 +69,6 @@ def check_table_size(settings: PrivacySettings, num_records: int, origin: str) -
             "(and tell nobody that this one was too small)"
         )
     bound = settings.capacity or num_records
-    if bound >= MOST_ROWS and settings.kind is ReleaseKind.RECORDS:
-        raise TableError(f"{origin}: at most {MOST_ROWS - 1:,} rows can be shuffled; release it in parts")
     if settings.delta * bound >= 1 and not settings.allow_large_delta:
         raise ParameterError(
             f"delta is {settings.delta}, not below 1/{bound}: such a δ would permit publishing some record whole; "

@@ -53,6 +53,16 @@ class SystemRandomness:
         self._secret = None
 
 
+def poisson_sample(count: int, rate: float, stream: np.random.Generator) -> NDArray[np.bool_]:
+    """Which of the next ``count`` records are in a Poisson sample; each has a whole number of 64 bits of its own.
+
+    The rate is rounded down to a multiple of 2⁻⁶⁴: no record is sampled more often than the accounting says.
+    """
+    numbers = stream.integers(0, 1 << 64, size=count, dtype=np.uint64)
+    sampled: NDArray[np.bool_] = numbers < np.uint64(min(int(rate * 2.0**64), (1 << 64) - 1))
+    return sampled
+
+
 def add_gaussian_noise(
     values: NDArray[np.float64], noise_scale: float, stream: np.random.Generator
 ) -> NDArray[np.int64]:
