@@ -94,7 +94,7 @@ def test_noise_is_added_in_one_place() -> None:
     drawn = {(path.name, inside) for path in PRIVATE for inside, called in calls(path) if "normal" in called}
     assert drawn == {
         ("randomness.py", "add_gaussian_noise"),
-        ("randomness.py", "haar_block"),
+        ("randomness.py", "haar_columns"),
         ("slicing.py", "draw_directions"),
     }
     used = {(path.name, inside) for path in PRIVATE for inside, called in calls(path) if called == "add_gaussian_noise"}

@@ -145,7 +145,6 @@ def plan_batches(privacy: BatchPrivacy, *, num_records: int, dim: int, num_steps
     rate = min(privacy.batch_size / num_records, 1.0)
     overflow = _OVERFLOW_SHARE * privacy.delta / num_steps
     num_rows = min(int(binom.isf(overflow, num_records, rate)) + 1, num_records) if rate < 1 else num_records
-    replaces = privacy.neighbours is Neighbours.REPLACE_ONE
     distance = privacy.neighbours.row_distance(nonnegative=True)
     failures: list[Event] = [
         FailureEvent(probability=law.count * num_steps * rate * ROUNDING, reason="rounding of the slices")
@@ -157,7 +156,7 @@ def plan_batches(privacy: BatchPrivacy, *, num_records: int, dim: int, num_steps
 
     def events(noise_scale: float) -> tuple[Event, ...]:
         sliced = SliceEvent(directions=law, row_distance=distance, noise_scale=noise_scale)
-        step = SubsampledEvent(rate=rate, event=sliced, symmetric=replaces)
+        step = SubsampledEvent(rate=rate, event=sliced, symmetric=privacy.neighbours.symmetric)
         return (RepeatedEvent(count=num_steps, event=step), *failures)
 
     noise_scale = calibrate_noise(events, epsilon=privacy.epsilon, delta=privacy.delta, accountant=privacy.accountant)
@@ -168,7 +167,7 @@ def plan_batches(privacy: BatchPrivacy, *, num_records: int, dim: int, num_steps
         num_rows=num_rows,
         num_steps=num_steps,
         row_distance=distance,
-        nonnegative=replaces,
+        nonnegative=privacy.neighbours.symmetric,
         events=events(noise_scale),
     )
 

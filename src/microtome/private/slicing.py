@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from microtome.accounting import DirectionKind, Directions
 from microtome.errors import MicrotomeError
-from microtome.private.randomness import Randomness, add_gaussian_noise, haar_block
+from microtome.private.randomness import Randomness, add_gaussian_noise, haar_columns
 from microtome.schema.fixed_point import on_grid, squared_norms, towards_zero
 
 LARGEST_NORM = 1.0 - 1e-9
@@ -29,17 +29,22 @@ _LARGEST_DIRECTION = 32.0
 _LIMIT = np.iinfo(np.int16).max
 
 
-def draw_directions(law: Directions, randomness: Randomness) -> NDArray[np.float64]:
-    """U (d × m'): i.i.d. N(0, 1/d), or Haar-orthogonal blocks of which the last may be cut."""
+def draw_directions(law: Directions, randomness: Randomness, num_coordinates: int | None = None) -> NDArray[np.float64]:
+    """U (d × m'): i.i.d. N(0, 1/d), or Haar-orthogonal blocks of which the last may be cut.
+
+    With ``num_coordinates``, the part of U that rows of this length meet, those that follow being zero.
+    """
     if law.kind is DirectionKind.FIXED:
         raise MicrotomeError("directions are drawn by the mechanism; it takes none from its caller")
     if law.kind is DirectionKind.GAUSSIAN:
         gaussian: NDArray[np.float64] = randomness.stream("directions").standard_normal((law.dim, law.count))
         gaussian /= np.sqrt(law.dim)
-        return gaussian
-    num_blocks = -(-law.count // law.dim)
-    blocks = [haar_block(law.dim, randomness.stream("directions", index)) for index in range(num_blocks)]
-    return np.ascontiguousarray(np.concatenate(blocks, axis=1)[:, : law.count])
+        return gaussian[:num_coordinates]
+    widths = [law.dim] * law.full_blocks + [law.cut_columns] * (law.cut_columns > 0)
+    blocks = [
+        haar_columns(law.dim, width, randomness.stream("directions", index)) for index, width in enumerate(widths)
+    ]
+    return np.ascontiguousarray(np.concatenate(blocks, axis=1)[:num_coordinates])
 
 
 @dataclass(frozen=True, kw_only=True)

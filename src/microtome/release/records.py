@@ -72,7 +72,7 @@ class RecordsRelease(Release):
     def slice_directions(self) -> NDArray[np.float64]:
         """The directions θ_s as num_slices × dim × slice_dim."""
         law = self.mechanism.directions
-        return self.directions.reshape(law.dim, law.num_slices, law.slice_dim).transpose(1, 0, 2)
+        return self.directions.reshape(-1, law.num_slices, law.slice_dim).transpose(1, 0, 2)
 
     def encoded_rows(self, first: int = 0, last: int | None = None) -> NDArray[np.float64]:
         """Encoded rows under isotropic noise, (X·U + V)·Uᵀ/q: any new slice of them is a valid noisy slice."""
@@ -110,7 +110,7 @@ class RecordsRelease(Release):
             raise ReleaseError(f"rows are {dtype} of shape {shape}, the manifest says I16 of {wanted}")
         if len(self.manifest.checksums["rows"]) != -(-contents.num_rows // contents.bin_rows):
             raise ReleaseError("its rows are not all covered by checksums")
-        if self.directions.shape != (law.dim, law.count):
-            raise ReleaseError(f"directions are {self.directions.shape}, not {(law.dim, law.count)}")
+        if self.directions.shape != (self.codebook.dim, law.count) or self.codebook.dim > law.dim:
+            raise ReleaseError(f"directions are {self.directions.shape}, not {(self.codebook.dim, law.count)}")
         if verify:
             self.verify_rows()
