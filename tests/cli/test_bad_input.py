@@ -262,7 +262,7 @@ def test_disk_that_fills_up(microtome: Command, desk: Desk, monkeypatch: pytest.
     assert f"{desk.output} cannot be written: No space left on device" in " ".join(outcome.err.split())
     assert desk.left_behind() == ["people.csv.ledger.json", "people.csv.ledger.json.lock"]
     # Noise was drawn, so it stays debited: a crash may overcharge, never undercharge.
-    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["pending", "pending"]
+    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["reserved", "reserved"]
 
 
 def test_messages_with_brackets_are_printed_as_they_are(microtome: Command, desk: Desk) -> None:
@@ -283,7 +283,7 @@ def test_tables_that_do_not_fit_the_disk(microtome: Command, desk: Desk, monkeyp
     assert outcome.code == EXPLAINED
     assert f"{desk.output} cannot be written: No space left on device" in " ".join(outcome.err.split())
     assert desk.left_behind() == ["people.csv.ledger.json", "people.csv.ledger.json.lock"]
-    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["pending", "pending"]
+    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["reserved", "reserved"]
 
 
 def test_interruption_says_so(microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,7 +327,7 @@ def test_ctrl_c_halfway(desk: Desk) -> None:
     assert "interrupted" in err
     assert "Traceback" not in err
     assert desk.left_behind() == ["people.csv.ledger.json", "people.csv.ledger.json.lock"]
-    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["pending", "pending"]
+    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["reserved", "reserved"]
 
 
 def test_no_permission(microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

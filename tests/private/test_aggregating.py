@@ -348,7 +348,7 @@ def test_a_crash_leaves_what_was_debited_counted_and_no_file(crash_at: str, coun
         publish(people(), people_schema(), tmp_path / "t.release", randomness=randomness, ledger=ledger, **PIVOTED)
     again = Ledger(tmp_path / "ledger.json")
     assert [entry.purpose for entry in again.entries()] == counted
-    assert {entry.status for entry in again.entries()} == {"pending"}
+    assert {entry.status for entry in again.entries()} == {"reserved"}
     assert [path.name for path in tmp_path.iterdir() if "ledger" not in path.name] == []
 
 

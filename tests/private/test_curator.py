@@ -247,7 +247,7 @@ def test_a_crash_leaves_what_was_debited_counted_and_no_file(crash_at: str, coun
         publish(people(), people_schema(), tmp_path / "t.release", randomness=WatchedRandomness(watch), ledger=ledger)
     again = Ledger(tmp_path / "ledger.json")
     assert [entry.purpose for entry in again.entries()] == counted
-    assert {entry.status for entry in again.entries()} == {"pending"}
+    assert {entry.status for entry in again.entries()} == {"reserved"}
     assert again.spent("people", delta=1e-5) > 0
     assert [path.name for path in tmp_path.iterdir() if "ledger" not in path.name] == []
 
@@ -546,7 +546,7 @@ def test_an_interruption_leaves_nothing_behind(stage: str, tmp_path: Path) -> No
     with pytest.raises(KeyboardInterrupt):
         publish(people(), people_schema(), tmp_path / "t.release", run=run, ledger=ledger)
     assert list(tmp_path.iterdir()) == []
-    assert [entry.status for entry in ledger.entries()] == ([] if stage == "profile" else ["pending", "pending"])
+    assert [entry.status for entry in ledger.entries()] == ([] if stage == "profile" else ["reserved", "reserved"])
 
 
 def test_temporary_releases_go_with_their_object() -> None:

@@ -14,6 +14,9 @@ Numbers only: this package sees no data. It reads like ``docs/privacy.md``:
     calibration.py        the noise that a promise needs
     comparison.py         the accountants side by side
     ledger.py             what was spent, what is left                       sections 4 and 6
+    ledger_records.py     … record by record
+    ledger_file.py        … on disk
+    ledger_place.py       … which file that is, and whose turn
 """
 
 from microtome.accounting.accountant import Accountant, delta, epsilon
@@ -30,11 +33,12 @@ from microtome.accounting.events import (
     event_from_dict,
 )
 from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
-from microtome.accounting.ledger import Ledger, Remaining
-from microtome.accounting.ledger_file import Budget, Entry
+from microtome.accounting.ledger import Account, Ledger, Remaining
+from microtome.accounting.ledger_records import Budget, Entry
 from microtome.accounting.neighbours import Neighbours
 
 __all__ = [
+    "Account",
     "Accountant",
     "Budget",
     "DirectionKind",

@@ -182,7 +182,7 @@ class DomainAdapter:
             look=trainer.look.settings() if self.settings.moves is Moved.LOOK else None,
         )
         if self.finished_:
-            ledger.complete(entry, artefact=self._model.fingerprint())
+            ledger.settle(entry, artefact=self._model.fingerprint())
         return self
 
     def _fit_release(self, source_images: Any, source_labels: Any, release: ImageRelease, run: Run) -> Self:

@@ -248,7 +248,7 @@ def pay_for_batches(
     randomness: Randomness,
 ) -> PaidBatches:
     """Debit all planned steps, and give access to that many batches."""
-    entry = ledger.debit(
+    entry = ledger.reserve(
         dataset, plan.events, purpose=purpose, neighbours=privacy.neighbours, accountant=privacy.accountant
     )
     return PaidBatches(records, plan, entry, randomness)

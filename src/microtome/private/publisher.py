@@ -30,7 +30,7 @@ class Publisher:
 
     def _debit(self, purpose: str, events: tuple[Event, ...]) -> str:
         """Write down what is about to be done; gives the ledger's entry."""
-        return self.ledger.debit(
+        return self.ledger.reserve(
             self.dataset,
             events,
             purpose=purpose,
@@ -57,4 +57,4 @@ class Publisher:
     def _complete(self, entries: list[str], fingerprint: str) -> None:
         """Tie what was spent to the file that it was spent on."""
         for entry in entries:
-            self.ledger.complete(entry, artefact=fingerprint)
+            self.ledger.settle(entry, artefact=fingerprint)
