@@ -10,14 +10,14 @@ from microtome.accounting.directions import DirectionKind
 from microtome.accounting.neighbours import _RELATIONS
 from microtome.errors import MicrotomeError
 from microtome.private import PrivacySettings
-from microtome.private.aggregating import plan_aggregates
+from microtome.private.aggregating import plan_tables
 from microtome.private.batches import BatchPrivacy, plan_batches
 from microtome.private.image_plan import plan_image_profile, plan_image_slices, plan_moments
 from microtome.private.plan import plan_profile, plan_slices
-from microtome.private.profile import ProfileBudget, Tally
+from microtome.private.profile import ProfileBudget
 from microtome.release import ReleaseKind
 from microtome.schema import ImageSchema
-from support import FixedRandomness, people, people_schema
+from support import people_schema
 
 IMAGES = ImageSchema(height=4, width=3, classes=(0, 1, 2), low=0, high=16, components=5)
 SCHEMA = people_schema()
@@ -48,14 +48,6 @@ def _settings(kind: ReleaseKind) -> PrivacySettings:
     return made
 
 
-def _aggregates() -> object:
-    tally = Tally(SCHEMA)
-    tally.add(people())
-    known = plan_profile(PrivacySettings(epsilon=1.0, delta=1e-5), SCHEMA)
-    codebook = tally.publish(known.budget, FixedRandomness(), centred=True).codebook
-    return plan_aggregates(_settings(ReleaseKind.AGGREGATES), SCHEMA, codebook, known.events)
-
-
 def _batches() -> object:
     privacy = BatchPrivacy(epsilon=2.0, delta=1e-4, num_slices=6, batch_size=30)
     object.__setattr__(privacy, "neighbours", unthought_of())
@@ -66,12 +58,12 @@ LAW = Directions(kind=DirectionKind.ORTHOGONAL, dim=5, num_slices=5, slice_dim=1
 USES: dict[str, Callable[[], object]] = {
     "settings": lambda: PrivacySettings(epsilon=1.0, delta=1e-5, neighbours=unthought_of()),
     "profile": lambda: plan_profile(_settings(ReleaseKind.RECORDS), SCHEMA),
-    "noise of the profile": lambda: ProfileBudget(
-        mu=1.0, threshold_delta=1e-7, neighbours=unthought_of()
-    ).noise_scales([3]),
+    "noise of the profile": lambda: ProfileBudget(mu=1.0, threshold_delta=1e-7, neighbours=unthought_of()).noise_scales(
+        [3]
+    ),
     "threshold": lambda: ProfileBudget(mu=1.0, threshold_delta=1e-7, neighbours=unthought_of()).threshold(1.0, 1),
-    "slices": lambda: plan_slices(_settings(ReleaseKind.RECORDS), SCHEMA, 400, ()),
-    "aggregates": _aggregates,
+    "slices": lambda: plan_slices(_settings(ReleaseKind.RECORDS), SCHEMA, ()),
+    "tables": lambda: plan_tables(_settings(ReleaseKind.AGGREGATES), SCHEMA, ()),
     "image profile": lambda: plan_image_profile(_settings(ReleaseKind.AGGREGATES)),
     "image moments": lambda: plan_moments(_settings(ReleaseKind.AGGREGATES), IMAGES, ()),
     "image rows": lambda: plan_image_slices(_settings(ReleaseKind.RECORDS), IMAGES, ()),

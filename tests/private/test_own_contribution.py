@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from microtome.accounting import DirectionKind, Directions
 from microtome.adaptation.network import build_network
 from microtome.images import ImageSet
-from microtome.private.aggregating import AggregateTally, plan_aggregates
+from microtome.private.aggregating import AggregateTally, plan_aggregates, plan_tables
 from microtome.private.image_rows import PrivateImages
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.plan import plan_profile
@@ -108,7 +108,7 @@ def test_tables_of_aggregates(num_rows: int, pivot: str) -> None:
     plan = plan_profile(wanted, schema)
     codebook = profile.publish(plan.budget, FixedRandomness(), centred=True).codebook
     levels = levels_of(people(num_rows), codebook)
-    tables = plan_aggregates(wanted, schema, codebook, plan.events)
+    tables = plan_aggregates(wanted, schema, codebook, plan_tables(wanted, schema, plan.events))
 
     def tally(blocks: Sequence[np.ndarray]) -> Counts:
         counted = AggregateTally(codebook, tables)

@@ -104,9 +104,9 @@ NUM_BLOCKS = 3000
 
 
 @pytest.mark.parametrize("dim", [2, 5])
-def test_haar_columnss_are_uniform(dim: int) -> None:
+def test_haar_columns_are_uniform(dim: int) -> None:
     rng = np.random.default_rng(11)
-    blocks = np.stack([haar_columns(dim, rng) for _ in range(NUM_BLOCKS)])
+    blocks = np.stack([haar_columns(dim, dim, rng) for _ in range(NUM_BLOCKS)])
     gram = np.einsum("nij,nik->njk", blocks, blocks)
     assert np.abs(gram - np.eye(dim)).max() < 1e-12
     # Every coordinate of a uniform point of the sphere: its square is Beta(1/2, (d−1)/2).

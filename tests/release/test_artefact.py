@@ -17,6 +17,7 @@ from safetensors.numpy import load_file, save_file
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.errors import OutputError, ReleaseError
 from microtome.private import RunSettings
+from microtome.private.plan import longest_rows
 from microtome.release import ContainerWriter, Release, container, digest, promise_in_words, summary
 from microtome.release.container import canonical_json
 from support import FixedRandomness, levels_of, people, people_schema, publish, repeatable_noise
@@ -101,8 +102,7 @@ def test_slices_are_groups_of_columns(tmp_path: Path) -> None:
 def test_encoded_rows_undo_whole_orthogonal_directions(blocks: int, tmp_path: Path) -> None:
     """With the slices' noise: (XU + V)Uᵀ/q is X plus noise of scale σ/√q in every coordinate."""
     table, schema = people(), people_schema()
-    dim = publish(table, schema, tmp_path / "first.release").codebook.dim
-    opened = publish(table, schema, tmp_path / "t.release", num_slices=blocks * dim)
+    opened = publish(table, schema, tmp_path / "t.release", num_slices=blocks * longest_rows(schema))
     assert opened.is_isotropic
     assert opened.isotropic_noise == pytest.approx(opened.noise_scale / np.sqrt(blocks))
     encoded = opened.codebook.encode(levels_of(table, opened.codebook))

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from microtome.accounting import Ledger, Neighbours
 from microtome.auditing.scene import Coins, Places, Records, Scene
 from microtome.private import Curator, PrivacySettings, RunSettings, SystemRandomness, open_table, release
-from microtome.private.plan import ProfilePlan, SlicePlan
+from microtome.private.aggregating import TableBudget
+from microtome.private.plan import ProfilePlan
 from microtome.private.profile import Profile, Tally
 from microtome.private.shuffling import Shuffler
 from microtome.release import RecordsRelease, Release
@@ -57,12 +58,14 @@ class BlankingCurator(Curator):
         return tally
 
     def _work_items(
-        self, width: int, plan: SlicePlan, num_records: int
+        self, width: int, padded: int, num_records: int
     ) -> Iterator[tuple[int, NDArray[np.int64] | None, pa.Table | int]]:
-        return super()._work_items(width, plan, num_records - self.blanks)
+        return super()._work_items(width, padded, num_records - self.blanks)
 
-    def _publish_aggregates(self, output: Path, profile: Profile, profile_plan: ProfilePlan, num_records: int) -> str:
-        return super()._publish_aggregates(output, profile, profile_plan, num_records - self.blanks)
+    def _publish_aggregates(
+        self, output: Path, profile: Profile, profile_plan: ProfilePlan, budget: TableBudget, num_records: int
+    ) -> None:
+        super()._publish_aggregates(output, profile, profile_plan, budget, num_records - self.blanks)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,13 +142,7 @@ def publish_release(scene: Scene, settings: PrivacySettings, coins: Coins, outpu
 
 def _replay(curator: Curator, published: RecordsRelease, num_records: int) -> tuple[Places, Places]:
     """Owners of the rows as they were dealt, and the order in which the file has them."""
-    plan = SlicePlan(
-        law=published.mechanism.directions,
-        noise_scale=published.noise_scale,
-        num_rows=published.num_rows,
-        events=(),
-    )
-    chosen = curator._sample(num_records, plan.num_rows, curator.randomness.stream("sample"))
+    chosen = curator._sample(num_records, published.num_rows, curator.randomness.stream("sample"))
     sampled = np.arange(num_records) if chosen is None else chosen
     owners = np.full(published.num_rows, NOBODY)
     owners[: len(sampled)] = sampled

@@ -66,12 +66,14 @@ class AggregatePlan:
         num_classes: Its levels; 1 without one.
         first_noise: Noise of the counts of each column's levels by class; 0 where not measured.
         pair_noise: Noise of the counts of each pair of columns by class; 0 where not measured.
+        events: What this pass does to the data.
     """
 
     pivot: int | None
     num_classes: int
     first_noise: NDArray[np.float64]
     pair_noise: NDArray[np.float64]
+    events: tuple[Event, ...]
 
 
 def choose_pivot(settings: PrivacySettings, schema: Schema) -> int | None:
@@ -123,7 +125,13 @@ def plan_aggregates(
         num_classes=num_classes,
         first_noise=_noise(first, budget.unit_noise, total),
         pair_noise=_noise(pairs, budget.unit_noise, total),
+        events=budget.events,
     )
+
+
+def table_bytes(plan: AggregatePlan, codebook: Codebook) -> int:
+    """The size of the tables of a plan."""
+    return 8 * plan.num_classes * codebook.dim * (codebook.dim + 1)
 
 
 class AggregateTally:

@@ -59,7 +59,6 @@ class SlicePlan:
         law: The directions.
         fills_rows: Whether they are one whole orthogonal block.
         noise_scale: σ.
-        num_rows: Rows that will be in the file.
         row_distance: Δ.
         subsample: Rate of the sample, or ``None``.
         symmetric: Whether both neighbours hold a record that may be sampled.
@@ -69,7 +68,6 @@ class SlicePlan:
     law: Directions
     fills_rows: bool
     noise_scale: float
-    num_rows: int
     row_distance: float
     subsample: float | None
     symmetric: bool
@@ -115,7 +113,15 @@ def check_table_size(settings: PrivacySettings, num_records: int, origin: str) -
         )
 
 
-def longest_rows(settings: PrivacySettings, schema: Schema) -> int:
+def padded_rows(settings: PrivacySettings, num_records: int) -> int:
+    """Rows of the file: all records, or the capacity, or as many as a sample of these can have but for a failure."""
+    bound = settings.capacity or num_records
+    if settings.subsample is None:
+        return bound
+    return min(int(binom.isf(_FAILURE_SHARE * settings.delta, bound, settings.subsample)) + 1, bound)
+
+
+def longest_rows(schema: Schema) -> int:
     """The most coordinates that an encoded row can have, from public facts."""
     longest = largest_dim(schema, FINENESS[ReleaseKind.RECORDS])
     if longest is None:
@@ -147,21 +153,17 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     return ProfilePlan(budget=budget, events=(GaussianEvent(mu=mu), *failures))
 
 
-def plan_slices(settings: PrivacySettings, schema: Schema, num_records: int, spent: Sequence[Event]) -> SlicePlan:
+def plan_slices(settings: PrivacySettings, schema: Schema, spent: Sequence[Event]) -> SlicePlan:
     """The least noise with which profile and slices together keep the promise, for the longest rows there can be."""
-    law = settings.direction_law(longest_rows(settings, schema))
-    bound = settings.capacity or num_records
+    law = settings.direction_law(longest_rows(schema))
     failures: list[Event] = [FailureEvent(probability=law.count * ROUNDING, reason="rounding of the slices")]
-    num_rows = bound
     if settings.subsample is not None:
         overflow = _FAILURE_SHARE * settings.delta
-        num_rows = min(int(binom.isf(overflow, bound, settings.subsample)) + 1, bound)
         failures.append(FailureEvent(probability=overflow, reason="the sample overflows its padding"))
     plan = SlicePlan(
         law=law,
         fills_rows=settings.fills_rows,
         noise_scale=1.0,
-        num_rows=num_rows,
         row_distance=settings.row_distance,
         subsample=settings.subsample,
         symmetric=settings.neighbours.symmetric,

@@ -86,7 +86,7 @@ def noisy_counts(counts: NDArray[np.float64], scale: float, stream: np.random.Ge
 
 
 def haar_columns(dim: int, count: int, stream: np.random.Generator) -> NDArray[np.float64]:
-    """The first columns of a dim × dim orthogonal matrix, uniform over the group: QR of a Gaussian, diagonal positive."""
+    """The first columns of a uniformly random orthogonal dim × dim matrix: QR of a Gaussian, diagonal positive."""
     q, r = np.linalg.qr(stream.standard_normal((dim, count)))
     orthogonal: NDArray[Any] = q * np.sign(np.diag(r))
     return orthogonal

@@ -126,9 +126,7 @@ class PrivacySettings:
         slices = -(-dim // self.slice_dim)
         if self.fills_rows:
             dim = slices * self.slice_dim
-        return Directions(
-            kind=self.directions, dim=dim, num_slices=self.num_slices or slices, slice_dim=self.slice_dim
-        )
+        return Directions(kind=self.directions, dim=dim, num_slices=self.num_slices or slices, slice_dim=self.slice_dim)
 
     @property
     def fills_rows(self) -> bool:
