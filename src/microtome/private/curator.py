@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import microtome
 from microtome.accounting import Event
-from microtome.errors import TableError
+from microtome.errors import SchemaError, TableError
 from microtome.private.aggregating import AggregateTally, TableBudget, plan_aggregates, plan_tables, table_bytes
 from microtome.private.cell_index import cell_indices
 from microtome.private.memory import check_memory
@@ -77,6 +77,7 @@ class Curator(Publisher):
     def release(self, output: Path) -> Release:
         """Read the table, publish it under noise, write the file."""
         check_output(output, force=self.run.force)
+        _require_confirmed(self.schema)
         profile_plan = plan_profile(self.settings, self.schema)
         second = self._plan_second(profile_plan.events)
         if self.table.num_rows is not None:
@@ -289,6 +290,16 @@ class Curator(Publisher):
             schema=self.schema.to_dict(),
             codebook=parts,
             checksums={name: digest(np.ascontiguousarray(array).tobytes()) for name, array in arrays.items()},
+        )
+
+
+def _require_confirmed(schema: Schema) -> None:
+    """Refuse types that nobody has stated: whether a column is whole, or has gaps, is a fact about records."""
+    if schema.drafted:
+        raise SchemaError(
+            "the schema is a draft: its types were read off the table, and would be published though one record may "
+            "have made them what they are; read it, correct what is not public knowledge, and confirm it "
+            "('microtome schema confirm FILE', or delete the line 'drafted: true'; schema.confirm() in Python)"
         )
 
 
