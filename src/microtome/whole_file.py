@@ -116,7 +116,13 @@ def _exclusive(path: Path, mode: int) -> tuple[Path, BinaryIO]:
         if fcntl is not None:
             with suppress(OSError):  # no locks here: then nothing is swept here either
                 fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.fstat(handle).st_nlink:
+        try:
+            swept = os.fstat(handle).st_nlink == 0
+        except OSError:
+            partial.unlink(missing_ok=True)
+            os.close(handle)
+            raise
+        if not swept:
             return partial, os.fdopen(handle, "w+b")
         os.close(handle)  # swept between its making and its lock
 

@@ -9,6 +9,7 @@ Numbers only: this package sees no data. It reads like ``docs/privacy.md``:
     divergence.py         pairs of outputs, sliced and subsampled            sections 3 and 5
     profile.py            the exact δ(ε) of a composition                    section 4
     loss_distribution.py  … where no closed form is left
+    merging.py            … and where there are hundreds of different parts
     renyi.py              Rényi, Theorem 1, Proposition 2                    section 3
     accountant.py         δ of ε, and ε of δ
     calibration.py        the noise that a promise needs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -96,7 +97,7 @@ def release(
         settings=settings,
         run=run or RunSettings(),
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
-        dataset=dataset or (Path(source).name if isinstance(source, str | Path) else "table"),
+        dataset=dataset or _name_of(source, "table"),
         randomness=SystemRandomness(),
     )
     return _written(curator.release, output, source, ledger)
@@ -172,10 +173,15 @@ def release_images(
         settings=settings,
         run=run or RunSettings(),
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
-        dataset=dataset or (Path(source).name if isinstance(source, str | Path) else "images"),
+        dataset=dataset or _name_of(source, "images"),
         randomness=SystemRandomness(),
     )
     return _written(curator.release, output, source, ledger, labels)
+
+
+def _name_of(source: Any, otherwise: str) -> str:
+    """A data set's name in the book: that of the file itself, by whatever link it is reached."""
+    return Path(os.path.realpath(source)).name if isinstance(source, str | Path) else otherwise
 
 
 def _written(write: Callable[[Path], Published], output: str | Path | None, *inputs: Any) -> Published:
