@@ -300,7 +300,7 @@ def test_save_translates_a_full_disk(made: Release, tmp_path: Path, monkeypatch:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shutil, "copyfile", full)
+    monkeypatch.setattr(shutil, "copyfileobj", full)
     with pytest.raises(OutputError, match="No space left"):
         made.save(tmp_path / "kept.release")
     assert list(tmp_path.iterdir()) == []

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from microtome.errors import MicrotomeError, ReleaseError
-from microtome.release.container import DiskErrors, check_output, digest
+from microtome.release.container import check_output, digest
 from microtome.release.manifest import Manifest, ReleaseKind
 from microtome.schema import Codebook, Schema
 from microtome.schema.image import KEY as IMAGES
+from microtome.whole_file import whole_file
 
 
 class Artefact:
@@ -70,13 +71,8 @@ class Artefact:
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Copy the file to a place of your own."""
         check_output(Path(path), force=force)
-        partial = Path(path).with_name(f".{Path(path).name}.partial")
-        with DiskErrors(Path(path)):
-            try:
-                shutil.copyfile(self.path, partial)
-                partial.replace(path)
-            finally:
-                partial.unlink(missing_ok=True)
+        with self.path.open("rb") as source, whole_file(Path(path)) as file:
+            shutil.copyfileobj(source, file)
 
     @cached_property
     def fingerprint(self) -> str:

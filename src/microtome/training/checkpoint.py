@@ -16,7 +16,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from microtome.errors import ModelError, OutputError
+from microtome.errors import ModelError
+from microtome.whole_file import whole_file
 
 _FORMAT = "microtome-checkpoint-1"
 
@@ -86,14 +87,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], document: Mapping[s
     """Write tensors and a JSON document as one safetensors file, complete or not at all."""
     apart = {name: tensor.detach().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()}
     content = save(apart, metadata={"microtome": json.dumps(document, sort_keys=True)})
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        file.write(content)
 
 
 def read_tensors(path: Path, wanted: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
