@@ -32,7 +32,9 @@ def write_images(
         progress: Told how many images are written.
     """
     if path.suffix == ".npz":
-        arrays = {"images": images.pixels} | ({} if images.labels is None else {"labels": images.labels})
+        arrays: dict[str, Any] = {"images": images.pixels}
+        if images.labels is not None:
+            arrays["labels"] = images.labels
         with whole_file(path) as file:
             np.savez_compressed(file, **arrays)
     elif path.suffix == ".png":

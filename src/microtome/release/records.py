@@ -102,6 +102,8 @@ class RecordsRelease(Release):
 
     def _check(self, *, verify: bool) -> None:
         law, contents = self.mechanism.directions, self.manifest.contents
+        if contents.num_rows < 1 or contents.num_records <= 0:
+            raise ReleaseError(f"it has {contents.num_rows} rows of {contents.num_records} records")
         with safe_open(self.path, framework="numpy") as file:
             rows = file.get_slice("rows")
             shape, dtype = tuple(rows.get_shape()), rows.get_dtype()
@@ -110,7 +112,8 @@ class RecordsRelease(Release):
             raise ReleaseError(f"rows are {dtype} of shape {shape}, the manifest says I16 of {wanted}")
         if len(self.manifest.checksums["rows"]) != -(-contents.num_rows // contents.bin_rows):
             raise ReleaseError("its rows are not all covered by checksums")
-        if self.directions.shape != (law.dim, law.count):
-            raise ReleaseError(f"directions are {self.directions.shape}, not {(law.dim, law.count)}")
+        if self.directions.shape != (law.dim, law.count) or law.dim != self.codebook.dim:
+            wanted = (self.codebook.dim, law.count)
+            raise ReleaseError(f"directions are {self.directions.shape} of {law.dim} dimensions, not {wanted}")
         if verify:
             self.verify_rows()
