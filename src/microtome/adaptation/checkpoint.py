@@ -11,8 +11,8 @@ from torch import Tensor
 
 from microtome.adaptation.trainer import AdaptationTrainer
 from microtome.errors import ModelError
-from microtome.training import read_tensors, write_tensors
-from microtome.training.checkpoint import optimiser_tensors, restore_optimiser
+from microtome.training.checkpoint import grouped, optimiser_tensors, restore_run, whole_number
+from microtome.training.tensor_file import contents_of, read_tensors, write_tensors
 
 _FORMAT = "microtome-adaptation-checkpoint-3"
 
@@ -67,19 +67,17 @@ class AdaptationCheckpoint:
     def load(cls, path: Path) -> AdaptationCheckpoint:
         """Read it."""
         tensors, document = read_tensors(path, _FORMAT)
-        groups: dict[str, dict[str, Tensor]] = {"network": {}, "look": {}, "optimiser": {}, "random": {}}
-        for name, tensor in tensors.items():
-            group, _, rest = name.partition("/")
-            groups[group][rest] = tensor
-        return cls(
-            run=document["run"],
-            binding=document["binding"],
-            step=document["step"],
-            network=groups["network"],
-            look=groups["look"],
-            optimiser=groups["optimiser"],
-            random=groups["random"]["state"],
-        )
+        with contents_of(path):
+            groups = grouped(tensors, ("network", "look", "optimiser", "random"))
+            return cls(
+                run={**document["run"], "seed": whole_number(document["run"]["seed"], "seed")},
+                binding=str(document["binding"]),
+                step=whole_number(document["step"], "step"),
+                network=groups["network"],
+                look=groups["look"],
+                optimiser=groups["optimiser"],
+                random=groups["random"]["state"],
+            )
 
     def restore(self, trainer: AdaptationTrainer, run: Mapping[str, Any], path: Path) -> None:
         """Put a trainer of the same run where this one was."""
@@ -89,8 +87,10 @@ class AdaptationCheckpoint:
                 f"{path} is of another run: its {different[0]} is {self.run.get(different[0])!r}, not "
                 f"{run.get(different[0])!r}; use the same, or start anew without resuming"
             )
-        trainer.network.load_state_dict(dict(self.network))
-        trainer.look.load_state_dict(dict(self.look))
-        restore_optimiser(trainer.optimiser, self.optimiser)
-        trainer.random.set_state(self.random)
+        restore_run(
+            path,
+            modules=[(trainer.network, self.network), (trainer.look, self.look)],
+            optimiser=(trainer.optimiser, self.optimiser),
+            random=(trainer.random, self.random),
+        )
         trainer.step = self.step

@@ -44,7 +44,7 @@ def draft(
         if target is not None or skip:
             raise ParameterError("--target and --skip are for tables; the label of images is their pivot")
         described = images.draft(table, classes=classes, labels=labels, part=part)
-        output.write_text(described.to_yaml(), encoding="utf-8")
+        write_text(output, described.to_yaml())
         console.print(
             f"{escape(str(output))}: images of {described.height} × {described.width} × {described.channels}, "
             f"{described.num_classes} classes. Read it before you release: it is published with the release.",
@@ -54,7 +54,7 @@ def draft(
     if (classes, labels, part) != (None, None, None):
         raise ParameterError(f"--classes, --labels and --part are for images; {table} is a table")
     schema = draft_schema(table, target=target, skip=tuple(skip or ()))
-    output.write_text(schema.to_yaml(), encoding="utf-8")
+    write_text(output, schema.to_yaml())
     learnt = sum(not column.is_declared for column in schema.columns)
     console.print(
         f"{escape(str(output))}: {len(schema.columns)} columns, {learnt} of them to be learnt with budget.\n"

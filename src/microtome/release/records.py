@@ -102,6 +102,8 @@ class RecordsRelease(Release):
 
     def _check(self, *, verify: bool) -> None:
         law, contents = self.mechanism.directions, self.manifest.contents
+        if contents.num_rows < 1 or contents.num_records <= 0:
+            raise ReleaseError(f"it has {contents.num_rows} rows of {contents.num_records} records")
         with safe_open(self.path, framework="numpy") as file:
             rows = file.get_slice("rows")
             shape, dtype = tuple(rows.get_shape()), rows.get_dtype()

@@ -136,10 +136,12 @@ class Codebook:
     @classmethod
     def from_parts(cls, schema: Schema, parts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Codebook:
         """The inverse of ``to_parts``."""
+        if not isinstance(parts["centred"], bool):
+            raise SchemaError(f"centred is {parts['centred']!r}; it must be true or false")
         if len(parts["columns"]) != len(schema.columns):
             raise SchemaError(f"{len(parts['columns'])} coded columns for {len(schema.columns)} in the schema")
         codes = [
             code_from_parts(column, entry, f"profile/{index}", arrays)
             for index, (column, entry) in enumerate(zip(schema.columns, parts["columns"], strict=True))
         ]
-        return cls(codes=tuple(codes), centred=bool(parts["centred"]))
+        return cls(codes=tuple(codes), centred=parts["centred"])
