@@ -1,4 +1,4 @@
-"""Adaptation to private images that are looked at batch by batch: plan, debit, train."""
+"""Adaptation to private images that are looked at batch by batch: plan, reserve, train."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PrivateTraining:
     Attributes:
         settings: How.
         privacy: The promise.
-        ledger: The book that is debited.
+        ledger: The book in which the training is reserved.
         dataset: The private images' name in the book.
         randomness: Source of all noise; anything but ``SystemRandomness`` promises nothing.
         checkpoint: Where to keep the state of the run, if anywhere.

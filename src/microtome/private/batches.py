@@ -5,7 +5,7 @@
 A release is made once. Some methods, such as domain adaptation, ask for features of the private records by a network
 that changes from step to step, and so touch the records at every step. Here every touch is planned beforehand: σ is
 the least noise with which all steps together, each amplified by its sampling, keep the wanted promise
-(``docs/privacy.md``, section 5), and the ledger is debited for all of them before the first. What comes out is noisy
+(``docs/privacy.md``, section 5), and all of them are reserved in the ledger before the first. What comes out is noisy
 numbers and nothing else: features leave this file under noise only, and as numpy arrays, through which no gradient
 can flow back into the records.
 
@@ -247,7 +247,7 @@ def pay_for_batches(
     purpose: str,
     randomness: Randomness,
 ) -> PaidBatches:
-    """Debit all planned steps, and give access to that many batches."""
+    """Reserve all planned steps in the ledger, and give access to that many batches."""
     entry = ledger.reserve(
         dataset, plan.events, purpose=purpose, neighbours=privacy.neighbours, accountant=privacy.accountant
     )

@@ -20,7 +20,7 @@ class Publisher:
     Attributes:
         settings: The promise.
         run: How the work is done.
-        ledger: The book that is debited.
+        ledger: The book in which the promise is reserved.
         dataset: The data's name in the book.
         randomness: The source of all noise; anything but ``SystemRandomness`` marks the release as not private.
     """
