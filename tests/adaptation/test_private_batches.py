@@ -170,6 +170,9 @@ def test_resuming_needs_the_debit_and_goes_on_after_what_was_done() -> None:
         resume_batches(records(), first.plan, entry="0" * 32, done=5, **common)
     with pytest.raises(BudgetError, match="no debit"):
         resume_batches(records(), first.plan, entry=first.entry, done=5, **{**common, "ledger": Ledger()})
+    ledger.cancel(first.entry)
+    with pytest.raises(BudgetError, match="no debit"):
+        resume_batches(records(), first.plan, entry=first.entry, done=5, **common)
 
 
 def test_what_is_refused() -> None:

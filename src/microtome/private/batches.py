@@ -247,7 +247,7 @@ def resume_batches(
 ) -> PaidBatches:
     """Go on after ``done`` steps of a training that was debited before; the ledger must know the debit."""
     known = [other for other in ledger.entries(dataset) if other.id == entry]
-    if not known or known[0].events != plan.events:
+    if not known or not known[0].counts or known[0].events != plan.events:
         raise BudgetError(
             f"the ledger has no debit {entry} of data set {dataset!r} for these steps; resume with the ledger of the "
             "first run, or start anew without resuming"
