@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from microtome.accounting import Ledger, epsilon
-from microtome.cli.screen import console
+from microtome.cli.screen import console, plain, print_json
 from microtome.errors import ParameterError
 
 app = typer.Typer(help="What was spent on which data set, and what is left.", no_args_is_help=True)
@@ -33,7 +31,7 @@ def show(
     names = book.datasets() if dataset is None else [dataset]
     accounts = [_account(book, name, delta) for name in names]
     if as_json:
-        typer.echo(json.dumps(accounts, indent=2))
+        print_json(accounts, indent=2)
         return
     for account in accounts:
         _print(account)
@@ -48,7 +46,7 @@ def set_budget(
 ) -> None:
     """Set the most that may ever be spent on a data set; releases beyond it are refused."""
     Ledger(ledger).set_budget(dataset, epsilon=epsilon, delta=delta)
-    console.print(f"{escape(dataset)}: at most ε = {epsilon:g} at δ = {delta:g}, from now on enforced.", soft_wrap=True)
+    console.print(f"{plain(dataset)}: at most ε = {epsilon:g} at δ = {delta:g}, from now on enforced.", soft_wrap=True)
 
 
 def _account(book: Ledger, name: str, delta: float) -> dict[str, Any]:
@@ -82,7 +80,7 @@ def _finite(value: float) -> float | None:
 def _print(account: dict[str, Any]) -> None:
     spent, left, budget = account["spent"], account["left"], account["budget"]
     epsilon_spent = "without bound" if spent["epsilon"] is None else f"ε = {spent['epsilon']:.4g}"
-    name = escape(account["dataset"])
+    name = plain(account["dataset"])
     console.print(f"[bold]{name}[/]: spent {epsilon_spent} at δ = {spent['delta']:g}", soft_wrap=True)
     if budget is None:
         console.print("no budget is set; 'microtome ledger set-budget' sets one and enforces it", soft_wrap=True)
@@ -96,6 +94,6 @@ def _print(account: dict[str, Any]) -> None:
     for entry in account["entries"]:
         alone = "∞" if entry["epsilon"] is None else f"{entry['epsilon']:.4g}"
         artefact = (entry["artefact"] or "")[:12]
-        purpose = escape(entry["purpose"])
+        purpose = plain(entry["purpose"])
         table.add_row(entry["time"], purpose, alone, entry["neighbours"], entry["status"], artefact)
     console.print(table)

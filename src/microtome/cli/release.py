@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from microtome.accounting import Accountant, DirectionKind, Neighbours
 from microtome.cli import images
-from microtome.cli.screen import console, watch
+from microtome.cli.screen import console, plain, watch
 from microtome.errors import ParameterError
 from microtome.release import Artefact, ReleaseKind, promise_in_words
 
@@ -144,6 +143,6 @@ def release(
         else:
             released = publish(table, schema, pivot=pivot, **options)
     size = output.stat().st_size / 2**20
-    console.print(f"[bold]{escape(str(output))}[/]: {size:,.1f} MiB", soft_wrap=True)
+    console.print(f"[bold]{plain(output)}[/]: {size:,.1f} MiB", soft_wrap=True)
     for line in promise_in_words(released):
-        console.print(line, soft_wrap=True)
+        console.print(plain(line), soft_wrap=True)

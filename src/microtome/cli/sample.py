@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from microtome.cli import images
-from microtome.cli.screen import console, watch
+from microtome.cli.screen import console, plain, watch
 
 
 def sample(
@@ -41,4 +40,4 @@ def sample(
     tables = synthesizer.sample_tables(rows, conditions=conditions, random_state=seed)
     with watch("rows") as progress:
         write_tables(output, tables, rows, progress)
-    console.print(f"[bold]{escape(str(output))}[/]: {rows:,} rows", soft_wrap=True)
+    console.print(f"[bold]{plain(output)}[/]: {rows:,} rows", soft_wrap=True)

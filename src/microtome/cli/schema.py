@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from microtome.cli import images
-from microtome.cli.screen import console
+from microtome.cli.screen import console, plain
 from microtome.errors import ParameterError
 from microtome.images.reading import is_image_set
 from microtome.release import check_output
@@ -45,7 +44,7 @@ def draft(
         described = images.draft(table, classes=classes, labels=labels, part=part)
         write_text(output, described.to_yaml())
         console.print(
-            f"{escape(str(output))}: images of {described.height} × {described.width} × {described.channels}, "
+            f"{plain(output)}: images of {described.height} × {described.width} × {described.channels}, "
             f"{described.num_classes} classes. Read it before you release: it is published with the release.",
             soft_wrap=True,
         )
@@ -56,7 +55,7 @@ def draft(
     write_text(output, schema.to_yaml())
     learnt = sum(not column.is_declared for column in schema.columns)
     console.print(
-        f"{escape(str(output))}: {len(schema.columns)} columns, {learnt} of them to be learnt with budget.\n"
+        f"{plain(output)}: {len(schema.columns)} columns, {learnt} of them to be learnt with budget.\n"
         "Read it before you release: whole numbers that are codes want 'kind: categorical', and every bound or "
         "category list that you can declare from public knowledge saves budget.",
         soft_wrap=True,
@@ -68,7 +67,7 @@ def check(schema: Annotated[Path, typer.Argument(help="YAML file to check.")]) -
     """Check a schema without touching any table."""
     if is_image_document(schema):
         described = ImageSchema.load(schema)
-        console.print(f"{escape(str(schema))}: {described.num_classes} classes of images, no errors.", soft_wrap=True)
+        console.print(f"{plain(schema)}: {described.num_classes} classes of images, no errors.", soft_wrap=True)
         return
     columns = Schema.load(schema).columns
-    console.print(f"{escape(str(schema))}: {len(columns)} columns, no errors.", soft_wrap=True)
+    console.print(f"{plain(schema)}: {len(columns)} columns, no errors.", soft_wrap=True)

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from microtome.cli.fit import Settings, read_settings
-from microtome.cli.screen import console
+from microtome.cli.screen import console, plain
 from microtome.errors import ParameterError
 from microtome.whole_file import write_text
 
@@ -57,9 +56,8 @@ def tune(
     )
     best = found[0]
     write_text(output, json.dumps(best.settings.to_dict(), indent=2) + "\n")
-    usage = escape(f"'microtome fit {release} --settings {output} -o MODEL'")
+    usage = plain(f"'microtome fit {release} --settings {output} -o MODEL'")
     console.print(
-        f"[bold]{escape(str(output))}[/]: settings of trial {best.number + 1}, score {best.score:.4f}; use them with "
-        f"{usage}",
+        f"[bold]{plain(output)}[/]: settings of trial {best.number + 1}, score {best.score:.4f}; use them with {usage}",
         soft_wrap=True,
     )
