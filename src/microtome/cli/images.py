@@ -75,13 +75,13 @@ def release(
         raise ParameterError(f"{schema} declares the classes; --classes goes with --schema {WORD}")
     images = read_images(source, labels=labels, part=part)
     declared = schema_of(images, source, classes) if str(schema) == WORD else ImageSchema.load(schema)
-    _refuse_inputs(Path(options["output"]), source, labels, options["ledger"])
+    _refuse_inputs(Path(options["output"]), source, labels, options["ledger"], options["sign"])
     return release_images(images, declared, **{**options, "dataset": options["dataset"] or source.name})
 
 
 def _refuse_inputs(output: Path, *inputs: Path | None) -> None:
     if any(path is not None and path.resolve() == output.resolve() for path in inputs):
-        raise OutputError(f"{output} is the image set or its ledger; choose another output")
+        raise OutputError(f"{output} is the image set, its ledger or the key; choose another output")
 
 
 def fit(

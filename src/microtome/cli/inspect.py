@@ -11,6 +11,7 @@ from rich.table import Table
 from microtome.cli.screen import console, plain, print_document, print_json
 from microtome.errors import ParameterError
 from microtome.release import Artefact, Release, contents_in_words, promise_in_words, summary
+from microtome.release.signature import signed_by, verify_signature
 from microtome.release.statement import privacy_statement
 
 
@@ -20,16 +21,22 @@ def inspect(
     statement: Annotated[
         bool, typer.Option("--statement", help="The statement for a privacy officer, in Markdown.")
     ] = False,
-    verify: Annotated[bool, typer.Option(help="Check the checksum of every row.")] = True,
+    verify: Annotated[
+        Path | None, typer.Option("--verify", help="Public key: exit with an error unless its holder signed the file.")
+    ] = None,
+    no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not check the checksum of every row.")] = False,
 ) -> None:
     """Say what was promised, to whom, and what the file contains."""
-    opened = Artefact.load(release, verify=verify)
     if as_json and statement:
         raise ParameterError("give either --json or --statement")
+    if verify is not None and no_verify:
+        raise ParameterError("a signature holds for the rows only if they are checked: leave --no-verify out")
+    opened = Artefact.load(release, verify=not no_verify)
+    signer = signed_by(opened.path) if verify is None else verify_signature(opened.path, verify)
     if statement:
         print_document(privacy_statement(opened))
         return
-    figures = summary(opened)
+    figures = {**summary(opened), "signature": {"key": signer, "verified": verify is not None}}
     if as_json:
         print_json(figures, indent=2)
         return
@@ -38,10 +45,17 @@ def inspect(
         console.print(plain(line), soft_wrap=True)
     console.print(_columns(figures) if isinstance(opened, Release) else _classes(figures))
     console.print(plain(contents_in_words(opened)), soft_wrap=True)
-    checked = "verified" if verify else "not verified"
+    checked = "not verified" if no_verify else "verified"
     console.print(
         f"fingerprint {opened.fingerprint}  ({checked}; written by {plain(figures['software'])})", soft_wrap=True
     )
+    console.print(_signature(signer, verified=verify is not None), soft_wrap=True)
+
+
+def _signature(signer: str | None, *, verified: bool) -> str:
+    if signer is None:
+        return "not signed"
+    return f"signed with key {signer}" + ("  (verified)" if verified else "  (not verified: give --verify PUBLICKEY)")
 
 
 def _classes(figures: dict[str, object]) -> Table:

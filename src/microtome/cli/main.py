@@ -12,7 +12,7 @@ from types import FrameType
 import typer
 
 from microtome import __version__
-from microtome.cli import audit, budget, demo, fit, inspect, ledger, release, report, sample, schema, tune
+from microtome.cli import audit, budget, demo, fit, inspect, key, ledger, release, report, sample, schema, tune
 from microtome.cli.screen import EndedEarly, complain
 from microtome.errors import MicrotomeError
 
@@ -52,6 +52,7 @@ app.command("report")(report.report)
 app.command("audit")(audit.audit)
 app.command("budget")(budget.budget)
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(key.app, name="key")
 app.command("demo")(demo.demo)
 
 

@@ -101,6 +101,9 @@ def release(
         Path | None, typer.Option(help="Images: IDX file of labels.", show_default="the one beside the images")
     ] = None,
     part: Annotated[str | None, typer.Option(help="Images: part of an NPZ or HDF5 file, such as 'train'.")] = None,
+    sign: Annotated[
+        Path | None, typer.Option(help="Private key to sign the release with; see 'microtome key make'.")
+    ] = None,
     allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
     threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
@@ -133,6 +136,7 @@ def release(
             "allow_large_delta": allow_large_delta,
             "ledger": ledger or ledger_beside(table),
             "dataset": dataset,
+            "sign": sign,
             "run": RunSettings(threads=threads, force=force, progress=progress),
         }
         released: Artefact

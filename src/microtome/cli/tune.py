@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microtome.cli.fit import Settings, read_settings
-from microtome.cli.screen import console, plain
+from microtome.cli.screen import EndedEarly, console, plain
 from microtome.errors import ParameterError
 from microtome.whole_file import write_text
 
@@ -43,17 +43,23 @@ def tune(
         )
     console.print("Tuning reads the release only: it costs no privacy, however many trials are run.")
 
+    storage, base = output.with_name(f"{output.name}.trials.sqlite3"), FitSettings.from_dict(read_settings(settings))
+    done = 0
+
     def watch(trial: Trial) -> None:
+        nonlocal done
+        done += 1
         console.print(f"trial {trial.number + 1} of {trials}: held-out score {trial.score:.4f}")
 
-    found = search(
-        opened,
-        trials=trials,
-        storage=output.with_name(f"{output.name}.trials.sqlite3"),
-        base=FitSettings.from_dict(read_settings(settings)),
-        seed=seed,
-        watch=watch,
-    )
+    try:
+        found = search(opened, trials=trials, storage=storage, base=base, seed=seed, watch=watch)
+    except KeyboardInterrupt:
+        console.print(
+            f"interrupted: no settings were written; {done} trials of this run are kept in {plain(storage)}, and the "
+            "same command goes on from there",
+            soft_wrap=True,
+        )
+        raise EndedEarly from None
     best = found[0]
     write_text(output, json.dumps(best.settings.to_dict(), indent=2) + "\n")
     usage = plain(f"'microtome fit {release} --settings {output} -o MODEL'")

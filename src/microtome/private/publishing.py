@@ -18,6 +18,7 @@ from microtome.private.randomness import SystemRandomness
 from microtome.private.settings import NO_PIVOT, PROFILE_SHARES, PrivacySettings, RunSettings, option
 from microtome.private.table import open_table
 from microtome.release import Artefact, ImageRelease, Release, ReleaseKind, keep_temporary
+from microtome.release.signature import Signer
 from microtome.schema import ImageSchema, Schema
 
 Published = TypeVar("Published", bound=Artefact)
@@ -43,6 +44,7 @@ def release(
     allow_large_delta: bool = False,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
+    sign: str | Path | None = None,
     run: RunSettings | None = None,
 ) -> Release:
     """Publish a private table once, under (ε, δ)-differential privacy.
@@ -69,11 +71,13 @@ def release(
         allow_large_delta: Accept δ ≥ 1/n.
         ledger: The book to debit, or its path; without it nothing remembers what was spent.
         dataset: The table's name in the book; by default the file's name.
+        sign: File of the private key to sign the release with, such as ``microtome key make`` writes.
         run: How the work is done.
 
     Returns:
         The release, open for reading.
     """
+    signer = None if sign is None else Signer.load(sign)
     chosen = option(ReleaseKind, kind, "kind")
     settings = PrivacySettings(
         kind=chosen,
@@ -99,7 +103,7 @@ def release(
         dataset=dataset or (Path(source).name if isinstance(source, str | Path) else "table"),
         randomness=SystemRandomness(),
     )
-    return _written(curator.release, output, source, ledger)
+    return _written(curator.release, signer, output, source, ledger, sign)
 
 
 def release_images(
@@ -123,6 +127,7 @@ def release_images(
     allow_large_delta: bool = False,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
+    sign: str | Path | None = None,
     run: RunSettings | None = None,
 ) -> ImageRelease:
     """Publish a private image set once, under (ε, δ)-differential privacy. The label is the pivot.
@@ -147,11 +152,13 @@ def release_images(
         allow_large_delta: Accept δ ≥ 1/n.
         ledger: The book to debit, or its path; without it nothing remembers what was spent.
         dataset: The image set's name in the book; by default the file's name.
+        sign: File of the private key to sign the release with, such as ``microtome key make`` writes.
         run: How the work is done.
 
     Returns:
         The release, open for reading.
     """
+    signer = None if sign is None else Signer.load(sign)
     settings = PrivacySettings(
         kind=option(ReleaseKind, kind, "kind"),
         epsilon=epsilon,
@@ -175,24 +182,33 @@ def release_images(
         dataset=dataset or (Path(source).name if isinstance(source, str | Path) else "images"),
         randomness=SystemRandomness(),
     )
-    return _written(curator.release, output, source, ledger, labels)
+    return _written(curator.release, signer, output, source, ledger, labels, sign)
 
 
-def _written(write: Callable[[Path], Published], output: str | Path | None, *inputs: Any) -> Published:
-    """The release at its place, or in a temporary file that lives as long as the result."""
+def _written(
+    write: Callable[[Path], Published], signer: Signer | None, output: str | Path | None, *inputs: Any
+) -> Published:
+    """The release at its place, or in a temporary file that lives as long as the result; signed if asked for."""
+
+    def signed(path: Path) -> Published:
+        published = write(path)
+        if signer is not None:
+            signer.sign(path)
+        return published
+
     if output is not None:
         _refuse_own_input(Path(output), *inputs)
-        return write(Path(output))
+        return signed(Path(output))
     directory = Path(mkdtemp(prefix="microtome-"))
     try:
-        return keep_temporary(write(directory / "private.release"), directory)
+        return keep_temporary(signed(directory / "private.release"), directory)
     except BaseException:
         shutil.rmtree(directory)
         raise
 
 
 def _refuse_own_input(output: Path, *inputs: Any) -> None:
-    """Never overwrite the table or its ledger, whatever ``force`` says."""
+    """Never overwrite the table, its ledger or the key, whatever ``force`` says."""
     for path in inputs:
         if isinstance(path, str | Path) and Path(path).resolve() == output.resolve():
-            raise OutputError(f"{output} is the table or its ledger; choose another output")
+            raise OutputError(f"{output} is the table, its ledger or the key; choose another output")
