@@ -20,7 +20,7 @@ from microtome.release import Artefact
 from microtome.synthesis import ImageSynthesizer, Synthesizer
 
 NUM_ROWS = 60
-DRAWN = 25
+DRAWN = 8
 EPSILON = "2"
 DELTA = 1e-6
 LEDGERS = ("people.csv.ledger.json", "digits.npz.ledger.json")

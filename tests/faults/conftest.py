@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,6 @@ def desk(stable: Stable, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def trials(stable: Stable, desk: Path, tmp_path: Path) -> Trials:
+def trials(stable: Stable, desk: Path, tmp_path: Path, record_property: Callable[[str, object], None]) -> Trials:
     """No faults so far."""
-    return Trials(desk=desk, folder=tmp_path, stable=stable)
+    return Trials(desk=desk, folder=tmp_path, stable=stable, record=record_property)

@@ -1,7 +1,8 @@
 """Every call by which a process touches files, counted; and one of them made to fail, or the last thing it does.
 
-Python's own calls are wrapped, and files that are opened for writing are wrapped as well, so that what pyarrow, numpy and
-Pillow write through them is seen. What C code writes by itself is met by limits and by a full disk (``limits``).
+Python's own calls are wrapped, and files that are opened for writing are wrapped as well, so that what pyarrow, numpy
+and Pillow write through them is seen. What C code writes by itself is met by limits and by a full disk
+(``test_resources.py``).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from microtome import whole_file
 
 ERRORS = {
     "open": errno.EMFILE,
@@ -41,8 +44,8 @@ class CallFault:
 
     Attributes:
         number: The number of the call among all of the run.
-        what: ``kill-before``, ``kill-after``, ``torn`` (half of a write, then killed), ``error``, ``lasting`` (this call
-            and all later ones of its kind) or ``nothing``, to count.
+        what: ``kill-before``, ``kill-after``, ``torn`` (half of a write, then killed), ``error``, ``lasting`` (an error
+            of this call and of all later ones of its kind) or ``nothing``, to count.
     """
 
     number: int = -1
@@ -90,6 +93,7 @@ class FileCalls:
         ):
             for name in names:
                 setattr(module, name, self._wrapped(kind, getattr(module, name)))
+        whole_file._swapped = self._wrapped("rename", whole_file._swapped)  # by a call of the system's own library
         builtins.open = io.open = self._open(io.open)  # type: ignore[assignment]
 
     def disarm(self) -> None:
@@ -115,7 +119,7 @@ class FileCalls:
                 self._die()
             case "lasting":
                 self._lasting = kind
-        self._fail(kind)
+        return self._fail(kind)
 
     def _wrapped(self, kind: str, call: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *given, **more: self(kind, call, *given, **more)

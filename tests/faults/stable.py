@@ -18,11 +18,11 @@ import traceback
 from typing import Any
 
 import torch
+from file_calls import CallFault, FileCalls
+from lines import LineFault, Lines
 
 import microtome
 from microtome.cli import main
-from file_calls import CallFault, FileCalls
-from lines import LineFault, Lines
 
 _CRASHED = 99
 _POLL = 0.002
@@ -55,7 +55,7 @@ def _import(modules: list[str]) -> None:
 def _run(jobs: list[dict[str, Any]], patience: float) -> list[dict[str, Any]]:
     started = time.monotonic()
     children = {_forked(job): number for number, job in enumerate(jobs)}
-    signals = sorted((job["signal"][1], job["signal"][0], child) for child, job in zip(children, jobs, strict=True) if job.get("signal"))
+    signals = sorted((*job["signal"], child) for child, job in zip(children, jobs, strict=True) if "signal" in job)
     answers: list[dict[str, Any]] = [{} for _ in jobs]
     while children:
         child, status = os.waitpid(-1, os.WNOHANG)

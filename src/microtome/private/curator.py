@@ -86,7 +86,7 @@ class Curator(Publisher):
             tally = self._count()
             check_table_size(self.settings, tally.num_rows, self.table.origin)
             self._check_room(output, tally, profile_plan, second)
-            reservation.spend()
+            reservation.spend(output)
             profile = self._publish_profile(tally, profile_plan, self.randomness)
             if isinstance(second, TableBudget):
                 self._publish_aggregates(output, profile, profile_plan, second, tally.num_rows)
@@ -94,7 +94,7 @@ class Curator(Publisher):
                 plan = second.for_rows(profile.codebook.dim)
                 self._publish_slices(output, profile, profile_plan, plan, tally.num_rows)
             published = Release.load(output, verify=False)
-            reservation.settle(output, published.fingerprint)
+            reservation.settle(published.fingerprint)
         return published
 
     def _plan_second(self, spent: tuple[Event, ...]) -> TableBudget | SlicePlan:

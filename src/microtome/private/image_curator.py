@@ -81,7 +81,7 @@ class ImageCurator(Publisher):
         with self._reserved((*profile.events, *plan.events)) as reservation:
             counts = ImageCounts(schema.num_classes, ImageCode(schema).largest)
             self._pass("profile", counts.add)
-            reservation.spend()
+            reservation.spend(output)
             arrays: Arrays = dict(
                 zip(("images/counts", "images/contrasts"), counts.publish(profile.noise, self.randomness), strict=True)
             )
@@ -91,7 +91,7 @@ class ImageCurator(Publisher):
             else:
                 self._publish_rows(output, arrays, profile, plan, scale)
             published = ImageRelease.load(output, verify=False)
-            reservation.settle(output, published.fingerprint)
+            reservation.settle(published.fingerprint)
         return published
 
     def _plan_second(self, spent: tuple[Event, ...]) -> MomentPlan | ImageSlicePlan:
