@@ -15,7 +15,7 @@ import pytest
 
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.auditing import AuditKind, AuditRun, AuditSetting, Finding
-from microtome.private import aggregating, curator, dealing, profile, randomness, slicing
+from microtome.private import aggregating, curator, profile, randomness, shuffling, slicing
 from microtome.private.profile import ProfileBudget, Tally
 from microtome.schema import Codebook
 
@@ -181,8 +181,8 @@ def test_rows_in_the_order_of_the_table(monkeypatch: Patch) -> None:
     def finish(self: Any, *, threads: int = 1) -> Any:
         return iter([self._read(0, int(self._ends[0]))])
 
-    monkeypatch.setattr(dealing.Shuffler, "add", identity)
-    monkeypatch.setattr(dealing.Shuffler, "finish", finish)
+    monkeypatch.setattr(shuffling.Shuffler, "add", identity)
+    monkeypatch.setattr(shuffling.Shuffler, "finish", finish)
     found = audited(AS_PUBLISHED)
     assert found.curve.is_violation
     assert "order of the file" in found.curve.attack

@@ -7,49 +7,80 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from audit_support import AGGREGATES, RECORDS, scene_and_sighting, with_flipped
+from audit_support import AGGREGATES, IMAGE_AGGREGATES, IMAGE_RECORDS, RECORDS, scene_and_sighting, with_flipped
 
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.auditing import AuditKind, AuditSetting
-from microtome.auditing.readings import profile_readings, rows_reading, table_readings
-from microtome.auditing.witness import Sighting
-from microtome.release import AggregatesRelease, RecordsRelease
+from microtome.auditing.image_readings import image_profile_readings, image_rows_reading, moment_readings
+from microtome.auditing.reading import Reading
+from microtome.auditing.table_readings import profile_readings, table_readings, table_rows_reading
+from microtome.auditing.witness import ImageSighting, Sighting, TableSighting
+from microtome.release import AggregatesRelease, ImageMomentsRelease, ImageRowsRelease, RecordsRelease
+from microtome.schema import ImageCode
 
 RELATIONS = list(Neighbours)
 
 
+def sums_of(sighting: Sighting) -> list[Reading]:
+    """All readings of a file but those of rows."""
+    if isinstance(sighting, ImageSighting):
+        moments = isinstance(sighting.release, ImageMomentsRelease)
+        return [*image_profile_readings(sighting), *(moment_readings(sighting) if moments else [])]
+    assert isinstance(sighting, TableSighting)
+    tables = isinstance(sighting.release, AggregatesRelease)
+    return [*profile_readings(sighting), *(table_readings(sighting) if tables else [])]
+
+
 def total_noise(sighting: Sighting) -> float:
     """Sum of squares of all noise in the file (rows aside), if the coins are what they say."""
-    readings = list(profile_readings(sighting))
-    if isinstance(sighting.release, AggregatesRelease):
-        readings += list(table_readings(sighting))
-    return sum(float((reading.noise**2).sum()) / (1 if "pairs" not in reading.name else 2) for reading in readings)
+    return sum(
+        float((reading.noise**2).sum()) / (1 if "pairs" not in reading.name else 2) for reading in sums_of(sighting)
+    )
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)
 @pytest.mark.parametrize(
-    ("kind", "rounded"),
-    [(AuditKind.PROFILE, False), (AuditKind.PROFILE, True), (AuditKind.AGGREGATES, False)],
-    ids=["profile", "rounding", "aggregates"],
+    "setting",
+    [
+        AuditSetting(kind=AuditKind.PROFILE, epsilon=5.0),
+        AuditSetting(kind=AuditKind.PROFILE, epsilon=5.0, rounded=True),
+        AuditSetting(kind=AuditKind.AGGREGATES, epsilon=5.0),
+        replace(IMAGE_RECORDS, kind=AuditKind.PROFILE),
+        IMAGE_AGGREGATES,
+        replace(IMAGE_AGGREGATES, kind=AuditKind.MEANS),
+        replace(IMAGE_AGGREGATES, alike=True),
+    ],
+    ids=lambda setting: setting.name,
 )
-def test_likelihood_ratio_is_that_of_the_file(
-    kind: AuditKind, rounded: bool, neighbours: Neighbours, tmp_path: Path
-) -> None:
+def test_likelihood_ratio_is_that_of_the_file(setting: AuditSetting, neighbours: Neighbours, tmp_path: Path) -> None:
     """Believe one target to be there, believe it is not: noise that explains the file changes by the ratio.
 
     A pair of levels stands twice in the symmetric tables and is one noisy number, hence the half.
     """
-    setting = AuditSetting(kind=kind, epsilon=5.0, neighbours=neighbours, rounded=rounded)
-    scene, sighting = scene_and_sighting(setting, tmp_path)
-    readings = list(profile_readings(sighting))
-    assert sum("rounding" in reading.name for reading in readings) == 2 * rounded
-    if kind is AuditKind.AGGREGATES:
-        readings += list(table_readings(sighting))
+    scene, sighting = scene_and_sighting(replace(setting, neighbours=neighbours), tmp_path)
+    readings = sums_of(sighting)
+    assert sum("rounding" in reading.name for reading in readings) == 2 * setting.rounded
     ratios = sum(reading.log_ratio() for reading in readings)
     for target in (0, 1, len(scene.targets) - 1):
         as_is, flipped = total_noise(sighting), total_noise(with_flipped(sighting, target))
         there, gone = (as_is, flipped) if sighting.coins[target] else (flipped, as_is)
         assert ratios[target] == pytest.approx((gone - there) / 2, abs=1e-6)
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_summing_all_anew_says_what_the_target_alone_says(
+    neighbours: Neighbours, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as every image is encoded for itself; what it means if not, the broken mechanisms are about."""
+    encode = ImageCode.encode
+    monkeypatch.setattr(
+        ImageCode, "encode", lambda self, pixels: np.concatenate([encode(self, one[None]) for one in pixels])
+    )
+    setting = replace(IMAGE_AGGREGATES, alike=True, neighbours=neighbours)
+    _, whole = scene_and_sighting(setting, tmp_path)
+    alone = replace(whole, scene=replace(whole.scene, alike=False))
+    for one, other in zip(sums_of(whole), sums_of(alone), strict=True):
+        np.testing.assert_allclose(one.log_ratio(), other.log_ratio(), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -59,15 +90,17 @@ def test_likelihood_ratio_is_that_of_the_file(
         replace(RECORDS, epsilon=2000.0, subsample=0.5, neighbours=Neighbours.ADD_REMOVE),
         replace(RECORDS, epsilon=2000.0, subsample=0.5),
         replace(RECORDS, epsilon=2000.0, directions=DirectionKind.GAUSSIAN),
+        *(replace(IMAGE_RECORDS, epsilon=2000.0, neighbours=relation) for relation in RELATIONS),
+        *(replace(IMAGE_RECORDS, epsilon=2000.0, neighbours=relation, subsample=0.5) for relation in RELATIONS),
     ],
     ids=lambda setting: setting.name,
 )
 def test_the_witness_knows_which_row_is_whose(setting: AuditSetting, tmp_path: Path) -> None:
     """With next to no noise a row that was taken for another's would be many standard deviations off."""
     _, sighting = scene_and_sighting(setting, tmp_path)
-    assert isinstance(sighting.release, RecordsRelease)
+    assert isinstance(sighting.release, RecordsRelease | ImageRowsRelease)
     assert sighting.release.noise_scale < 0.1
-    reading = rows_reading(sighting)
+    reading = (image_rows_reading if setting.images else table_rows_reading)(sighting)
     assert np.abs(reading.noise).max() < 7
     assert reading.noise.std() == pytest.approx(1.0, abs=0.1)
 
@@ -77,7 +110,7 @@ def test_rows_have_the_loss_of_a_gaussian_shift(tmp_path: Path) -> None:
     _, sighting = scene_and_sighting(RECORDS, tmp_path)
     assert isinstance(sighting.release, RecordsRelease)
     mu = 1.0 / sighting.release.noise_scale
-    ratios = rows_reading(sighting).log_ratio() * np.where(sighting.coins, 1, -1)
+    ratios = table_rows_reading(sighting).log_ratio() * np.where(sighting.coins, 1, -1)
     assert ratios.mean() == pytest.approx(mu**2 / 2, abs=6 * mu / np.sqrt(len(ratios)))
     assert ratios.std() == pytest.approx(mu, rel=6 / np.sqrt(2 * len(ratios)))
 
@@ -87,14 +120,13 @@ def test_rows_have_the_loss_of_a_gaussian_shift(tmp_path: Path) -> None:
     [
         *(RECORDS, AGGREGATES, replace(RECORDS, rounded=True)),
         replace(RECORDS, rounded=True, neighbours=Neighbours.ADD_REMOVE),
+        *(IMAGE_RECORDS, IMAGE_AGGREGATES),
     ],
     ids=lambda setting: setting.name,
 )
 def test_noise_of_a_release_is_standard(setting: AuditSetting, tmp_path: Path) -> None:
     _, sighting = scene_and_sighting(setting, tmp_path)
-    for reading in profile_readings(sighting):
+    for reading in sums_of(sighting):
         assert np.abs(reading.noise).max() < 7
-    if setting is AGGREGATES:
-        for reading in table_readings(sighting):
-            measured = reading.noise[reading.noise != 0]
-            assert measured.std() == pytest.approx(1.0, rel=0.2)
+        measured = reading.noise[reading.noise != 0]
+        assert measured.std() == pytest.approx(1.0, abs=6 / np.sqrt(2 * len(measured)))

@@ -27,6 +27,7 @@ VERBS = [
     ("schema",),
     ("schema", "draft"),
     ("schema", "check"),
+    ("schema", "confirm"),
     ("ledger",),
     ("ledger", "show"),
     ("ledger", "set-budget"),
@@ -155,7 +156,7 @@ def test_inspect_refuses_a_damaged_file(microtome: Command, desk: Desk) -> None:
     assert microtome("inspect", desk.table).code == 1
 
 
-def test_a_drafted_schema_is_checked_and_released(microtome: Command, desk: Desk) -> None:
+def test_a_drafted_schema_is_checked_confirmed_and_released(microtome: Command, desk: Desk) -> None:
     drafted = desk.folder / "draft.yaml"
     assert microtome("schema", "draft", desk.table, "-o", drafted, "--target", "owner").code == 0
     assert microtome("schema", "check", drafted).code == 0
@@ -164,9 +165,21 @@ def test_a_drafted_schema_is_checked_and_released(microtome: Command, desk: Desk
     assert "to be learnt with budget" in text
     assert "Köln" not in text
     outcome = microtome("release", *desk.arguments(schema=drafted))
+    assert outcome.code == 1
+    assert "schema confirm" in outcome.err
+    assert not desk.ledger.exists()
+    drafted.write_text(text.replace("missing: allowed", "missing: allowed  # by law"), encoding="utf-8")
+    outcome = microtome("schema", "confirm", drafted)
+    assert outcome.code == 0, outcome.err
+    assert "age: integer (int64), may be missing" in outcome.out
+    assert "# by law" in drafted.read_text(encoding="utf-8")
+    assert "confirmed before" in microtome("schema", "confirm", drafted).out
+    outcome = microtome("release", *desk.arguments(schema=drafted))
     assert outcome.code == 0, outcome.err
     assert microtome("schema", "draft", desk.table, "-o", drafted).code == 1
     assert microtome("schema", "draft", desk.table, "-o", drafted, "--force").code == 0
+    outcome = microtome("release", *desk.arguments(schema=drafted, force=True, types_are_public=True))
+    assert outcome.code == 0, outcome.err
 
 
 def test_identifiers_are_refused_with_advice(microtome: Command, desk: Desk) -> None:

@@ -14,6 +14,7 @@ Numbers only: this package sees no data. It reads like ``docs/privacy.md``:
     accountant.py         δ of ε, and ε of δ
     calibration.py        the noise that a promise needs
     comparison.py         the accountants side by side
+    verification.py       whether a stated promise is kept
     ledger.py             what was spent, what is left                       sections 4 and 6
     ledger_records.py     … record by record
     ledger_file.py        … on disk
@@ -37,6 +38,7 @@ from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaus
 from microtome.accounting.ledger import Account, Ledger, Remaining
 from microtome.accounting.ledger_records import Budget, Entry
 from microtome.accounting.neighbours import Neighbours
+from microtome.accounting.verification import verify_promise
 
 __all__ = [
     "Account",
@@ -63,4 +65,5 @@ __all__ = [
     "gaussian_epsilon",
     "gaussian_mu",
     "noise_by_accountant",
+    "verify_promise",
 ]

@@ -8,23 +8,26 @@ may learn from releases they have seen; each release is scored before it is lear
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 
 from microtome.accounting import Neighbours
-from microtome.auditing.readings import (
-    Numbers,
-    Reading,
-    profile_readings,
-    row_means,
-    rows_reading,
-    table_readings,
+from microtome.auditing.image_readings import (
+    image_profile_readings,
+    image_row_means,
+    image_rows_reading,
+    moment_readings,
 )
+from microtome.auditing.reading import Numbers, Reading
 from microtome.auditing.scene import Coins
-from microtome.auditing.witness import Sighting
-from microtome.release import AggregatesRelease, RecordsRelease
+from microtome.auditing.setting import AuditKind
+from microtome.auditing.table_readings import profile_readings, row_means, table_readings, table_rows_reading
+from microtome.auditing.witness import ImageSighting, Sighting, TableSighting
+from microtome.errors import MicrotomeError
+from microtome.release import ImageRowsRelease, RecordsRelease
 from microtome.schema import CategoryCells
 
 Scores = dict[str, Numbers]
@@ -36,11 +39,11 @@ class Attacker:
     """Scores releases of one scene, and remembers them.
 
     Args:
-        profile_only: Look at nothing but the profile.
+        kind: What of a release to look at.
     """
 
-    def __init__(self, *, profile_only: bool = False) -> None:
-        self._profile_only = profile_only
+    def __init__(self, kind: AuditKind) -> None:
+        self._kind = kind
         self._earlier: dict[str, Reading] = {}
         self._seen: dict[str, tuple[Counter[float], Counter[float]]] = {}
 
@@ -49,8 +52,8 @@ class Attacker:
         readings = self._readings(sighting)
         ratio = sum((reading.log_ratio() for reading in readings), np.zeros(len(sighting.coins)))
         scores: Scores = {_LIKELIHOOD: ratio}
-        if not self._profile_only and isinstance(sighting.release, RecordsRelease) and sighting.order is None:
-            scores |= _unwitnessed(sighting, sighting.release, ratio)
+        if self._kind is AuditKind.RECORDS and sighting.owners is None:
+            scores |= _unwitnessed(sighting, ratio)
         scores |= self._repeated_noise(readings)
         facts = _facts(sighting)
         scores |= self._telling_facts(facts)
@@ -58,12 +61,28 @@ class Attacker:
         return scores
 
     def _readings(self, sighting: Sighting) -> list[Reading]:
-        readings = list(profile_readings(sighting))
-        if self._profile_only:
-            return readings
-        if isinstance(sighting.release, AggregatesRelease):
-            return readings + list(table_readings(sighting))
-        return readings if sighting.order is None else [*readings, rows_reading(sighting)]
+        if isinstance(sighting, ImageSighting):
+            return list(self._image_readings(sighting))
+        if isinstance(sighting, TableSighting):
+            return list(self._table_readings(sighting))
+        raise MicrotomeError(f"no attack is known on a {type(sighting).__name__}")
+
+    def _table_readings(self, sighting: TableSighting) -> Iterator[Reading]:
+        yield from profile_readings(sighting)
+        if self._kind is AuditKind.AGGREGATES:
+            yield from table_readings(sighting)
+        elif self._kind is AuditKind.RECORDS and sighting.owners is not None:
+            yield table_rows_reading(sighting)
+
+    def _image_readings(self, sighting: ImageSighting) -> Iterator[Reading]:
+        if self._kind.is_of_moments:
+            yield from (reading for reading in moment_readings(sighting) if reading.name == self._kind)
+            return
+        yield from image_profile_readings(sighting)
+        if self._kind is AuditKind.AGGREGATES:
+            yield from moment_readings(sighting)
+        elif self._kind is AuditKind.RECORDS and sighting.owners is not None:
+            yield image_rows_reading(sighting)
 
     def _repeated_noise(self, readings: list[Reading]) -> Scores:
         """Whether the noise is that of the release before."""
@@ -105,12 +124,14 @@ def _facts(sighting: Sighting) -> dict[str, Numbers]:
         "number of rows beyond the other records": contents.num_rows - others,
         "number of records beyond the others": np.round(contents.num_records - others, 6),
     }
-    if any(column.kind.is_categorical and not column.is_declared for column in scene.schema.columns):
+    if isinstance(sighting, TableSighting) and any(
+        column.kind.is_categorical and not column.is_declared for column in sighting.scene.schema.columns
+    ):
         facts["categories of its own that are shown"] = _own_categories_shown(sighting)
     return facts
 
 
-def _own_categories_shown(sighting: Sighting) -> Numbers:
+def _own_categories_shown(sighting: TableSighting) -> Numbers:
     """In how many columns whose categories are learnt the target's category is published."""
     shown = np.zeros(len(sighting.coins))
     for index, code in enumerate(sighting.release.codebook.codes):
@@ -121,17 +142,47 @@ def _own_categories_shown(sighting: Sighting) -> Numbers:
     return shown
 
 
-def _unwitnessed(sighting: Sighting, release: RecordsRelease, profile: Numbers) -> Scores:
+class _UnknownRows(NamedTuple):
+    """Rows among which a target's may be, and what the rows of target, substitute and crowd are without noise."""
+
+    rows: Numbers
+    means: tuple[Numbers, Numbers, Numbers]
+    noise_scale: float
+
+
+def _unknown_rows(sighting: Sighting) -> _UnknownRows:
+    release = sighting.release
+    if isinstance(sighting, TableSighting) and isinstance(release, RecordsRelease):
+        scene = sighting.scene
+        target, other, crowd = (
+            row_means(release, scene, group) for group in (scene.targets, scene.substitutes, scene.crowd)
+        )
+        return _UnknownRows(release.rows(), (target, other, crowd), release.noise_scale)
+    if isinstance(sighting, ImageSighting) and isinstance(release, ImageRowsRelease):
+        return _unknown_rows_of_class(sighting, release)
+    raise MicrotomeError(f"a {type(release).__name__} has no rows that could be taken for another's")
+
+
+def _unknown_rows_of_class(sighting: ImageSighting, release: ImageRowsRelease) -> _UnknownRows:
+    """The rows of the targets' class, of which there has to be one only."""
+    scene = sighting.scene
+    (number,) = np.unique(scene.targets.classes)
+    members = scene.crowd[scene.crowd.classes == number]
+    target, other, crowd = (
+        image_row_means(release, scene.encoded(group)) for group in (scene.targets, scene.substitutes, members)
+    )
+    return _UnknownRows(release.rows(int(number)), (target, other, crowd), release.noise_scale)
+
+
+def _unwitnessed(sighting: Sighting, profile: Numbers) -> Scores:
     """The rows of a file whose order nobody knows, for a single target, added to what the profile says."""
-    scene, sigma, rows = sighting.scene, release.noise_scale, release.rows()
-    target = row_means(release, scene, scene.targets)
-    replaced = scene.neighbours is Neighbours.REPLACE_ONE
-    other = row_means(release, scene, scene.substitutes) if replaced else np.zeros_like(target)
-    crowd = row_means(release, scene, scene.crowd)
+    rows, (target, other, crowd), sigma = _unknown_rows(sighting)
+    replaced = sighting.scene.neighbours is Neighbours.REPLACE_ONE
+    other = other if replaced else np.zeros_like(target)
     # Any row may be the target's: the mean of the likelihood ratios of all rows.
     ratios = _log_ratio(rows[None], target[:, None], other[:, None], sigma)
     hidden = profile + logsumexp(ratios, axis=1) - np.log(len(rows))
-    # Were the rows in the table's order, everybody behind a missing record would have moved up.
+    # Were the rows in the data's order, everybody behind a missing record would have moved up.
     ordered = np.zeros(len(target))
     for index in range(len(target)):
         there = _padded([target[index : index + 1], crowd], len(rows))

@@ -24,7 +24,7 @@ from microtome.auditing.attacks import Attacker, Scores
 from microtome.auditing.claim import Claim, Point
 from microtome.auditing.lower_bound import Verdicts, count_verdicts, expected_bounds, is_refused, lower_bound
 from microtome.auditing.scene import Coins
-from microtome.auditing.setting import AuditKind, AuditSetting
+from microtome.auditing.setting import AuditSetting
 from microtome.auditing.witness import publish_release, witness_release
 from microtome.progress import Progress, silent
 
@@ -171,7 +171,7 @@ class AuditRun:
         self._verdict_error = error if verdict_error is None else verdict_error
         self._scene = setting.scene()
         self._privacy = setting.privacy(capacity=self._scene.most_records)
-        self._attacker = Attacker(profile_only=setting.kind is AuditKind.PROFILE)
+        self._attacker = Attacker(setting.kind)
         self._coins = np.random.default_rng(seed)
         self._claims: dict[tuple[Event, ...], Claim] = {}
         self._training: list[tuple[Scores, Coins]] = []
@@ -250,9 +250,9 @@ class AuditRun:
         coins: Coins = self._coins.random(len(self._scene.targets)) < 0.5
         look = publish_release if self.setting.as_published else witness_release
         sighting = look(self._scene, self._privacy, coins, output)
-        events = self.setting.claimed_events(sighting.release.manifest.promise.events)
+        events = self.setting.claimed_events(sighting.release)
         if events not in self._claims:
-            part = self.setting.kind is AuditKind.PROFILE
+            part = self.setting.kind.is_part
             claimed = epsilon_of(events, self.setting.delta) if part else self.setting.epsilon
             self._claims[events] = Claim(epsilon=claimed, delta=self.setting.delta, events=events)
         return self._attacker.scores(sighting), coins

@@ -1,175 +1,71 @@
-"""Neighbouring tables of the worst kind, many pairs of them in one table.
+"""Neighbouring data sets of the worst kind, many pairs of them in one.
 
-The *targets* are records whose presence is at stake. Each of them is in the table, or is not, by a fair coin of its
-own; the *crowd* is always there. For every target, whatever the other coins say, the table with it and the table
+The *targets* are records whose presence is at stake. Each of them is in the data, or is not, by a fair coin of its
+own; the *crowd* is always there. For every target, whatever the other coins say, the data with it and the data
 without it are neighbours, so one release tests the promise for all targets at once. A target that is not there is
 
     blank-one     replaced by the null record
     add-remove    absent
-    replace-one   replaced by its *substitute*, which differs from it in every column
-
-A target is a worst case by construction: every encoded row has the full distance to the null record, and a record
-adds 1 to one cell of every table. Targets stand on cells of their own as far as there are enough, so that their
-noise is independent; that sharpens the bound and is not needed for its validity. The crowd is there to make the
-profile distinguish levels, without which rows would carry nothing.
+    replace-one   replaced by its *substitute*, which is as far from it as can be
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.accounting import Neighbours
-from microtome.errors import ParameterError
-from microtome.private.cell_index import cell_indices
-from microtome.schema import Cells, Column, NumberCells, Schema, initial_cells
-from microtome.schema.cells import numbers_to_arrow
 
 Coins = NDArray[np.bool_]
 Places = NDArray[np.int64]
 
-_LEARNT_NUMBERS = (1.0, 2.0**20)
-"""Where targets stand on the grid of a column whose bounds are to be learnt."""
+
+class Group(Protocol):
+    """Some records, of a table or of an image set."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, chosen: Coins) -> Self: ...
+
+    def followed_by(self, other: Self) -> Self:
+        """These records, and then the others."""
+        ...
+
+
+Some = TypeVar("Some", bound=Group)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Records:
-    """Some records, as a table and as the place of every value among the column's cells.
-
-    Attributes:
-        table: The records.
-        places: Rows × columns. The cell on which the value is counted; for categories that are to be learnt, its
-            number among the column's spots.
-    """
-
-    table: pa.Table
-    places: Places
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __getitem__(self, chosen: Coins) -> Records:
-        return Records(table=self.table.filter(pa.array(chosen)), places=self.places[chosen])
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Scene:
+class Scene(Generic[Some]):
     """The targets of an audit and the records around them.
 
     Attributes:
-        schema: What is public.
         neighbours: What becomes of a target that is not there.
-        spots: For every column, the values that are used.
         targets: The records at stake.
         substitutes: What stands in their place, for ``replace-one``.
         crowd: The records that are always there.
     """
 
-    schema: Schema
     neighbours: Neighbours
-    spots: tuple[pa.Array, ...]
-    targets: Records
-    substitutes: Records
-    crowd: Records
+    targets: Some
+    substitutes: Some
+    crowd: Some
 
     @property
     def most_records(self) -> int:
-        """Records in the table when every target is there."""
+        """Records in the data when every target is there."""
         return len(self.targets) + len(self.crowd)
 
-    def present(self, coins: Coins) -> Records:
-        """The records of the table in which the targets are that ``coins`` say: targets first, in their order."""
-        groups = [self.targets[coins], self.crowd]
+    def present(self, coins: Coins) -> Some:
+        """The records of the data in which the targets are that ``coins`` say: targets first, in their order."""
+        there = self.targets[coins]
         if self.neighbours is Neighbours.REPLACE_ONE:
-            groups.insert(1, self.substitutes[~coins])
-        return Records(
-            table=pa.concat_tables([group.table for group in groups]),
-            places=np.concatenate([group.places for group in groups]),
-        )
+            there = there.followed_by(self.substitutes[~coins])
+        return there.followed_by(self.crowd)
 
-
-def build_scene(
-    schema: Schema, *, neighbours: Neighbours, num_targets: int, num_spots: int, crowd_spots: int, crowd_size: int
-) -> Scene:
-    """A scene on the columns of a schema.
-
-    Args:
-        schema: What is public.
-        neighbours: The neighbouring relation.
-        num_targets: Records at stake.
-        num_spots: Most different values of a column on which targets stand.
-        crowd_spots: On how many of these the crowd stands, the ends first.
-        crowd_size: Records that are always there.
-    """
-    spots = [_spots(column, num_spots) for column in schema.columns]
-    sizes = np.array([len(values) for values in spots])
-    # Rounds of a Latin square: two targets share their values in at most one column, if the numbers of spots allow.
-    rounds, steps = np.divmod(np.arange(num_targets)[:, None], sizes.max())
-    targets = (steps + rounds * np.arange(len(sizes))) % sizes
-    turned = (targets + sizes // 2) % sizes
-    crowd = np.stack([_crowd(len(values), crowd_spots, crowd_size, turn) for turn, values in enumerate(spots)], axis=1)
-
-    def records(picked: Places) -> Records:
-        table = pa.table(
-            [values.take(pa.array(column)) for values, column in zip(spots, picked.T, strict=True)], names=schema.names
-        )
-        return Records(table=table, places=_places(schema, table, picked))
-
-    return Scene(
-        schema=schema,
-        neighbours=neighbours,
-        spots=tuple(spots),
-        targets=records(targets),
-        substitutes=records(turned),
-        crowd=records(crowd),
-    )
-
-
-def _crowd(num_spots: int, crowd_spots: int, size: int, turn: int) -> Places:
-    """Which spot every record of the crowd stands on: evenly, in another order for every column."""
-    standing = np.unique(np.linspace(0, num_spots - 1, min(crowd_spots, num_spots)).round().astype(np.int64))
-    chosen: Places = standing[np.random.default_rng(turn).permutation(np.arange(size) % len(standing))]
-    return chosen
-
-
-def _spots(column: Column, most: int) -> pa.Array:
-    """At most ``most`` values of a column, each in a cell of its own."""
-    cells = initial_cells(column)
-    if cells is None:
-        return _new_categories(column, most)
-    if isinstance(cells, NumberCells):
-        return _numbers(column, cells, most)
-    values = pa.array(list(cells.categories), type=column.arrow_type)
-    chosen = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(np.int64))
-    return values.take(pa.array(chosen))
-
-
-def _new_categories(column: Column, most: int) -> pa.Array:
-    """Categories that nobody declared."""
-    if pa.types.is_string(column.arrow_type):
-        return pa.array([f"value {number:03d}" for number in range(most)])
-    if pa.types.is_temporal(column.arrow_type):
-        raise ParameterError(f"column {column.name!r}: declare its categories; the audit has no dates to try it on")
-    return pa.array(np.arange(min(most, 100))).cast(column.arrow_type)
-
-
-def _numbers(column: Column, cells: NumberCells, most: int) -> pa.Array:
-    low, high = cells.edges[:-1], cells.edges[1:]
-    values = np.ceil(low) if cells.integral else (low + high) / 2
-    if not column.is_declared and column.kind in ("integer", "float"):
-        inside = (values >= _LEARNT_NUMBERS[0]) & (values <= _LEARNT_NUMBERS[1])
-        values = values[inside] if inside.any() else values
-    chosen = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(np.int64))
-    return numbers_to_arrow(column, values[chosen], None)
-
-
-def _places(schema: Schema, table: pa.Table, picked: Places) -> Places:
-    places = picked.copy()
-    for index, column in enumerate(schema.columns):
-        cells: Cells | None = initial_cells(column)
-        if cells is not None:
-            places[:, index] = cell_indices(table.column(index).combine_chunks(), column, cells)
-    return places
+    def num_blanks(self, coins: Coins) -> int:
+        """Null records among the data."""
+        return int((~coins).sum()) if self.neighbours is Neighbours.BLANK_ONE else 0

@@ -6,14 +6,16 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from microtome.accounting import Accountant, DirectionKind, Event, FailureEvent, Neighbours
-from microtome.auditing.scene import Scene, build_scene
+from microtome.accounting import Accountant, DirectionKind, Event, FailureEvent, GaussianEvent, Neighbours
+from microtome.auditing.image_scene import ImageScene, build_alike_scene, build_image_scene
+from microtome.auditing.table_scene import TableScene, build_table_scene
 from microtome.errors import ParameterError
 from microtome.private import PrivacySettings
+from microtome.private.image_plan import IMAGE_PROFILE_SHARE
 from microtome.private.plan import plan_profile
 from microtome.private.settings import NO_PIVOT, PROFILE_SHARES
-from microtome.release import ReleaseKind
-from microtome.schema import Column, Kind, Schema, initial_cells
+from microtome.release import Artefact, ImageMomentsMechanism, ReleaseKind
+from microtome.schema import Column, ImageSchema, Kind, Schema, initial_cells
 
 _LEVELS = 13
 """Values of a column of counted tables: a prime, for the sake of Latin squares."""
@@ -25,14 +27,48 @@ _MOST_TARGETS = 512
 _STANDING_OUT = 4.0
 """Standard deviations of the profile's noise by which each of the crowd's values stands out."""
 _SMALLEST_CROWD, _LARGEST_CROWD = 60, 20_000
+_OWN_IMAGES = ImageSchema(height=4, width=4, low=0.0, high=1.0, mean=(0.5,), classes=tuple(range(16)), components=16)
+"""Images whose components' signs are orthogonal and of full contrast: nothing is lost, and targets share no noise."""
+_MANY_CLASSES = ImageSchema(height=2, width=2, low=0.0, high=1.0, mean=(0.5,), classes=tuple(range(64)), components=4)
+"""For what is one number a class: many classes, so that few targets share one."""
+_FAINTEST = 0.25
+"""Where contrasts are audited, the least contrast of a target: from here on, substitutes are in other bins."""
+_MOST_IMAGES = 256
+_MOST_TRACES = 2**21
+"""Numbers that all targets together may touch: what is held of them for large images."""
+_CROWD_PER_IMAGE = 16
+"""Images of the crowd for each target: so many that targets stay beyond what the spread of all images reaches."""
+_ALIKE_IMAGES = ImageSchema(height=28, width=28, low=0.0, high=1.0, components=20)
+_ALIKE_TARGETS, _ALIKE_CROWD = 8, 56
+"""About 60 images of 784 pixels and 20 components are 10⁶ products, where libraries change from one kernel to another;
+and with 56 to 64 of them, every remainder of a block of 2, 4 or 8 rows comes up."""
 
 
 class AuditKind(StrEnum):
-    """What of a release is audited: all of it, of either kind, or its profile alone."""
+    """What of a release is audited: all of it, of either kind, or one part alone, against what that part claims."""
 
     RECORDS = "records"
     AGGREGATES = "aggregates"
     PROFILE = "profile"
+    MEANS = "means"
+    SECOND_MOMENTS = "second-moments"
+    SPREADS = "spreads"
+
+    @property
+    def is_of_moments(self) -> bool:
+        """Whether it is a part of aggregates of images."""
+        return self in (AuditKind.MEANS, AuditKind.SECOND_MOMENTS, AuditKind.SPREADS)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is less than a whole release."""
+        return self is AuditKind.PROFILE or self.is_of_moments
+
+    @property
+    def release_kind(self) -> ReleaseKind:
+        """The kind of release it is in."""
+        sums = self is AuditKind.AGGREGATES or self.is_of_moments
+        return ReleaseKind.AGGREGATES if sums else ReleaseKind.RECORDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +85,11 @@ class AuditSetting:
         num_slices: Number of slices, or ``None`` for the encoded dimension.
         subsample: Sampling rate, or ``None``.
         pivot: For aggregates: a column or ``"none"``; without a schema, one of that name is made.
-        schema: The columns; by default ones made for the purpose.
+        images: Whether image sets are released, rather than tables.
+        schema: The columns, or the images; by default ones made for the purpose.
         learnt: Without a schema: whether categories are left to be learnt.
         rounded: Without a schema: whether the columns are counted by rounding as well.
+        alike: With images: whether everybody is the same picture, on the edge of a bin.
         as_published: Whether only the public function and its file are used, with nothing known of the rows' order.
     """
 
@@ -64,12 +102,15 @@ class AuditSetting:
     num_slices: int | None = None
     subsample: float | None = None
     pivot: str = NO_PIVOT
-    schema: Schema | None = None
+    images: bool = False
+    schema: Schema | ImageSchema | None = None
     learnt: bool = False
     rounded: bool = False
+    alike: bool = False
     as_published: bool = False
 
     def __post_init__(self) -> None:
+        self._check_subject()
         if self.as_published and self.neighbours is Neighbours.BLANK_ONE:
             raise ParameterError(
                 "no table holds the null record of blank-one, so the public function cannot be audited under it; "
@@ -77,25 +118,40 @@ class AuditSetting:
             )
         self.privacy(capacity=2)
 
+    def _check_subject(self) -> None:
+        """Refuse what is for tables if images are audited, and the other way round."""
+        if self.schema is not None and isinstance(self.schema, ImageSchema) != self.images:
+            held = ("a table", "images") if self.images else ("images", "a table")
+            raise ParameterError(f"the schema is of {held[0]}, but releases of {held[1]} are to be audited")
+        only_tables = {"pivot": self.pivot != NO_PIVOT, "learnt": self.learnt, "rounded": self.rounded}
+        given = [name for name, is_given in only_tables.items() if is_given]
+        if self.images and given:
+            raise ParameterError(f"{given[0]} is for tables; images are counted apart by their classes always")
+        if not self.images and (self.kind.is_of_moments or self.alike):
+            what = self.kind.value if self.kind.is_of_moments else "alike"
+            raise ParameterError(f"{what} is for images: say --images, or give a schema of images")
+
     @property
     def name(self) -> str:
         """The setting in a few words."""
-        words = [self.kind.value]
+        words = ["images"] if self.images else []
+        words.append(self.kind.value)
         if self.kind is AuditKind.RECORDS:
             words.append(self.directions.value)
             words += [] if self.num_slices is None else [f"{self.num_slices} slices"]
-        if self.kind is AuditKind.AGGREGATES:
+        if self.kind is AuditKind.AGGREGATES and not self.images:
             words.append("no pivot" if self.pivot == NO_PIVOT else "pivot")
         words += [] if self.subsample is None else [f"subsample {self.subsample:g}"]
         words += ["learnt categories"] if self.learnt else []
         words += ["rounding"] if self.rounded else []
+        words += ["all alike"] if self.alike else []
         words += [] if self.accountant is Accountant.EXACT else [self.accountant.value]
         words += ["as published"] if self.as_published else []
         return ", ".join([*words, self.neighbours.value, f"ε = {self.epsilon:g}"])
 
     def privacy(self, capacity: int) -> PrivacySettings:
         """The settings of the releases."""
-        kind = ReleaseKind.AGGREGATES if self.kind is AuditKind.AGGREGATES else ReleaseKind.RECORDS
+        kind = self.kind.release_kind
         padded = kind is ReleaseKind.RECORDS and self.neighbours.protects_count
         return PrivacySettings(
             kind=kind,
@@ -108,18 +164,22 @@ class AuditSetting:
             subsample=self.subsample,
             pivot=self.pivot,
             capacity=capacity if padded else None,
-            profile_share=PROFILE_SHARES[kind],
+            profile_share=IMAGE_PROFILE_SHARE if self.images else PROFILE_SHARES[kind],
             allow_large_delta=True,
         )
 
-    def scene(self) -> Scene:
-        """The tables to try it on."""
+    def scene(self) -> TableScene | ImageScene:
+        """The tables or images to try it on."""
+        return self._image_scene() if self.images else self._table_scene()
+
+    def _table_scene(self) -> TableScene:
         schema = self.schema or self._own_schema()
+        assert isinstance(schema, Schema)
         counted = self.kind is AuditKind.AGGREGATES
         spots = _LEVELS if counted else _CELLS
         widest = max(_num_cells(column, spots) for column in schema.columns)
         crowd_spots = spots if counted else 2
-        return build_scene(
+        return build_table_scene(
             schema,
             neighbours=self.neighbours,
             num_targets=min(widest**2, _MOST_TARGETS) if counted else 1 if self.as_published else widest,
@@ -128,12 +188,47 @@ class AuditSetting:
             crowd_size=self._crowd_size(schema, min(widest, crowd_spots)),
         )
 
-    def claimed_events(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
-        """Those of a release's events that are audited: all, or the profile's, which come first."""
-        if self.kind is not AuditKind.PROFILE:
+    def _image_scene(self) -> ImageScene:
+        schema = self.schema or self._own_images()
+        assert isinstance(schema, ImageSchema)
+        if self.alike:
+            return build_alike_scene(
+                schema, neighbours=self.neighbours, num_targets=_ALIKE_TARGETS, crowd_size=_ALIKE_CROWD
+            )
+        summed = self.kind.release_kind is ReleaseKind.AGGREGATES
+        width = schema.dim * (schema.dim + 1) // 2 if summed else schema.dim
+        most = min(schema.num_classes * schema.num_components, _MOST_IMAGES, max(_MOST_TRACES // width, 1))
+        return build_image_scene(
+            schema,
+            neighbours=self.neighbours,
+            num_targets=1 if self.as_published and not summed else most,
+            crowd_size=_CROWD_PER_IMAGE * most,
+            opposite=self.kind in (AuditKind.RECORDS, AuditKind.MEANS),
+            faintest=_FAINTEST if self.kind is AuditKind.PROFILE else 1.0,
+        )
+
+    def _own_images(self) -> ImageSchema:
+        if self.alike:
+            return _ALIKE_IMAGES
+        return _MANY_CLASSES if self.kind in (AuditKind.PROFILE, AuditKind.SPREADS) else _OWN_IMAGES
+
+    def claimed_events(self, release: Artefact) -> tuple[Event, ...]:
+        """What is audited of a release as events: all, or those of the part."""
+        events, mechanism = release.manifest.promise.events, release.manifest.mechanism
+        if not self.kind.is_part:
             return events
-        after = next(index for index, event in enumerate(events) if index and not isinstance(event, FailureEvent))
-        return events[:after]
+        if self.kind is AuditKind.PROFILE:
+            after = next(index for index, event in enumerate(events) if index and not isinstance(event, FailureEvent))
+            return events[:after]
+        assert isinstance(mechanism, ImageMomentsMechanism)
+        _, means, moments = (event for event in events if isinstance(event, GaussianEvent))
+        failures = tuple(event for event in events if isinstance(event, FailureEvent))
+        if self.kind is AuditKind.MEANS:
+            return means, *failures
+        # Second moments and spreads are one event. A neighbour moves both alike, so that the noise says the shares.
+        scales = {AuditKind.SECOND_MOMENTS: mechanism.second_noise, AuditKind.SPREADS: mechanism.spread_noise}
+        whole = sum(scale**-2 for scale in scales.values())
+        return GaussianEvent(mu=moments.mu * math.sqrt(scales[self.kind] ** -2 / whole)), *failures
 
     def _crowd_size(self, schema: Schema, spots: int) -> int:
         """As many records as make every value of the crowd stand out from the profile's noise."""
@@ -194,4 +289,26 @@ def suite(*, delta: float = 1e-5) -> list[AuditSetting]:
         replace(records, neighbours=add_remove, epsilon=5.0, as_published=True),
         replace(records, neighbours=replace_one, epsilon=5.0, as_published=True),
         replace(records, neighbours=add_remove, epsilon=5.0, subsample=0.25, as_published=True),
+        *_image_suite(delta),
+    ]
+
+
+def _image_suite(delta: float) -> list[AuditSetting]:
+    """The same of images: both kinds, every part, all relations."""
+    records = AuditSetting(images=True, delta=delta)
+    aggregates = replace(records, kind=AuditKind.AGGREGATES)
+    profile = replace(records, kind=AuditKind.PROFILE, epsilon=5.0)
+    add_remove, replace_one = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
+    return [
+        *(replace(records, neighbours=relation, epsilon=5.0) for relation in Neighbours),
+        *(replace(records, neighbours=relation, epsilon=5.0, subsample=0.25) for relation in Neighbours),
+        replace(records, directions=DirectionKind.GAUSSIAN, epsilon=5.0),
+        replace(records, neighbours=add_remove, epsilon=5.0, as_published=True),
+        *(replace(aggregates, epsilon=epsilon) for epsilon in (1.0, 5.0)),
+        replace(aggregates, neighbours=add_remove, epsilon=5.0, as_published=True),
+        replace(aggregates, neighbours=replace_one, epsilon=5.0, as_published=True),
+        *(replace(profile, neighbours=relation) for relation in Neighbours),
+        *(replace(profile, kind=kind) for kind in AuditKind if kind.is_of_moments),
+        replace(aggregates, neighbours=add_remove, epsilon=5.0, alike=True, as_published=True),
+        replace(profile, neighbours=add_remove, alike=True),
     ]

@@ -9,20 +9,34 @@ and the shuffle again. It never asks for a stream of noise.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from microtome.accounting import Ledger, Neighbours
-from microtome.auditing.scene import Coins, Places, Records, Scene
-from microtome.private import Curator, PrivacySettings, RunSettings, SystemRandomness, open_table, release
-from microtome.private.dealing import Shuffler
-from microtome.private.plan import ProfilePlan, SlicePlan
+from microtome.accounting import Ledger
+from microtome.auditing.image_scene import ImageScene, Pictures
+from microtome.auditing.scene import Coins, Group, Places, Scene
+from microtome.auditing.table_scene import Records, TableScene
+from microtome.private import (
+    Curator,
+    ImageCurator,
+    PrivacySettings,
+    PrivateImages,
+    RunSettings,
+    SystemRandomness,
+    open_table,
+    release,
+    release_images,
+)
+from microtome.private.aggregating import TableBudget
+from microtome.private.plan import ProfilePlan
 from microtome.private.profile import Profile, Tally
-from microtome.release import RecordsRelease, Release
+from microtome.private.shuffling import Shuffler
+from microtome.release import Artefact, ImageRelease, ImageRowsRelease, RecordsRelease, Release
 
 NOBODY = -1
 """The record behind a null row."""
@@ -57,12 +71,28 @@ class BlankingCurator(Curator):
         return tally
 
     def _work_items(
-        self, width: int, plan: SlicePlan, num_records: int
+        self, width: int, padded: int, num_records: int
     ) -> Iterator[tuple[int, NDArray[np.int64] | None, pa.Table | int]]:
-        return super()._work_items(width, plan, num_records - self.blanks)
+        return super()._work_items(width, padded, num_records - self.blanks)
 
-    def _publish_aggregates(self, output: Path, profile: Profile, profile_plan: ProfilePlan, num_records: int) -> str:
-        return super()._publish_aggregates(output, profile, profile_plan, num_records - self.blanks)
+    def _publish_aggregates(
+        self, output: Path, profile: Profile, profile_plan: ProfilePlan, budget: TableBudget, num_records: int
+    ) -> None:
+        super()._publish_aggregates(output, profile, profile_plan, budget, num_records - self.blanks)
+
+
+class NumberedImages(PrivateImages):
+    """Images of which nothing is seen but the class: each is encoded as its own number, from 1 on.
+
+    What the door does with images of which it makes rows, it does with these: so one can see which row is whose.
+    """
+
+    def __init__(self, classes: Places) -> None:
+        self._numbered = classes
+
+    def blocks(self) -> Iterator[tuple[NDArray[np.float64], Places]]:
+        """All numbers, in one block."""
+        yield np.arange(1.0, len(self._numbered) + 1.0)[:, None], self._numbered
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,81 +102,114 @@ class Sighting:
     Attributes:
         scene: The targets and the crowd.
         coins: Which targets are there.
-        present: The records of the table.
+        present: The records of the data.
         release: What was published.
         settings: The promise.
-        owners: For every row before the shuffle, the record behind it, or ``NOBODY``; ``None`` if not witnessed.
+        owners: For every row (of a table, before the shuffle), the record behind it, or ``NOBODY``; ``None`` if not
+            witnessed.
+    """
+
+    scene: Scene[Any]
+    coins: Coins
+    present: Group
+    release: Artefact
+    settings: PrivacySettings
+    owners: Places | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TableSighting(Sighting):
+    """A release of a table.
+
+    Attributes:
         order: For every row of the file, its number before the shuffle; ``None`` if not witnessed.
     """
 
-    scene: Scene
-    coins: Coins
+    scene: TableScene
     present: Records
     release: Release
-    settings: PrivacySettings
-    owners: Places | None = None
     order: Places | None = None
 
 
-def witness_release(scene: Scene, settings: PrivacySettings, coins: Coins, output: Path) -> Sighting:
-    """Release the table that ``coins`` say, looking on."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ImageSighting(Sighting):
+    """A release of images."""
+
+    scene: ImageScene
+    present: Pictures
+    release: ImageRelease
+
+
+def witness_release(scene: Scene[Any], settings: PrivacySettings, coins: Coins, output: Path) -> Sighting:
+    """Release the data that ``coins`` say, looking on."""
+    publisher: dict[str, Any] = {
+        "settings": settings,
+        "run": RunSettings(threads=1, force=True),
+        "ledger": Ledger(),
+        "dataset": "audit",
+        "randomness": WitnessedRandomness(),
+    }
+    if isinstance(scene, ImageScene):
+        return _witness_images(scene, ImageCurator(images=scene.opened(coins), **publisher), coins, output)
+    assert isinstance(scene, TableScene)
     present = scene.present(coins)
-    randomness = WitnessedRandomness()
-    blanks = int((~coins).sum()) if scene.neighbours is Neighbours.BLANK_ONE else 0
     curator = BlankingCurator(
-        table=open_table(present.table),
-        schema=scene.schema,
-        settings=settings,
-        run=RunSettings(threads=1, force=True),
-        ledger=Ledger(),
-        dataset="audit",
-        randomness=randomness,
-        blanks=blanks,
+        table=open_table(present.table), schema=scene.schema, blanks=scene.num_blanks(coins), **publisher
     )
     published = curator.release(output)
     owners = order = None
     if isinstance(published, RecordsRelease):
         owners, order = _replay(curator, published, len(present))
-    return Sighting(
+    return TableSighting(
         scene=scene, coins=coins, present=present, release=published, settings=settings, owners=owners, order=order
     )
 
 
-def publish_release(scene: Scene, settings: PrivacySettings, coins: Coins, output: Path) -> Sighting:
-    """Release the table that ``coins`` say by the public function, and look at nothing but the file."""
-    present = scene.present(coins)
-    published = release(
-        present.table,
-        scene.schema,
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        output=output,
-        neighbours=settings.neighbours,
-        accountant=settings.accountant,
-        directions=settings.directions,
-        num_slices=settings.num_slices,
-        slice_dim=settings.slice_dim,
-        subsample=settings.subsample,
-        capacity=settings.capacity,
-        profile_share=settings.profile_share,
-        kind=settings.kind,
-        pivot=settings.pivot,
-        allow_large_delta=settings.allow_large_delta,
-        run=RunSettings(threads=1, force=True),
+def _witness_images(scene: ImageScene, curator: ImageCurator, coins: Coins, output: Path) -> ImageSighting:
+    present, published = scene.present(coins), curator.release(output)
+    owners = None
+    if isinstance(published, ImageRowsRelease):
+        numbered = replace(curator, images=NumberedImages(present.classes))
+        numbers = np.concatenate(list(numbered._class_rows(published.mechanism.class_rows, 1.0)))
+        # The null row has number 0.
+        owners = numbers[:, 0].astype(np.int64) - 1
+    return ImageSighting(
+        scene=scene, coins=coins, present=present, release=published, settings=curator.settings, owners=owners
     )
-    return Sighting(scene=scene, coins=coins, present=present, release=published, settings=settings)
+
+
+def publish_release(scene: Scene[Any], settings: PrivacySettings, coins: Coins, output: Path) -> Sighting:
+    """Release the data that ``coins`` say by the public function, and look at nothing but the file."""
+    options: dict[str, Any] = {
+        "epsilon": settings.epsilon,
+        "delta": settings.delta,
+        "output": output,
+        "neighbours": settings.neighbours,
+        "accountant": settings.accountant,
+        "directions": settings.directions,
+        "num_slices": settings.num_slices,
+        "slice_dim": settings.slice_dim,
+        "subsample": settings.subsample,
+        "capacity": settings.capacity,
+        "profile_share": settings.profile_share,
+        "kind": settings.kind,
+        "allow_large_delta": settings.allow_large_delta,
+        "run": RunSettings(threads=1, force=True),
+    }
+    if isinstance(scene, ImageScene):
+        pictures = scene.present(coins)
+        images = release_images(pictures.image_set(scene.schema), scene.schema, **options)
+        return ImageSighting(scene=scene, coins=coins, present=pictures, release=images, settings=settings)
+    assert isinstance(scene, TableScene)
+    records = scene.present(coins)
+    published = release(records.table, scene.schema, pivot=settings.pivot, **options)
+    return TableSighting(scene=scene, coins=coins, present=records, release=published, settings=settings)
 
 
 def _replay(curator: Curator, published: RecordsRelease, num_records: int) -> tuple[Places, Places]:
     """Owners of the rows as they were dealt, and the order in which the file has them."""
-    plan = SlicePlan(
-        law=published.mechanism.directions,
-        noise_scale=published.noise_scale,
-        num_rows=published.num_rows,
-        events=(),
-    )
-    sampler = curator._sampler(plan, num_records)
-    sampled = np.arange(num_records) if sampler is None else sampler.choose(num_records)
+    chosen = curator._sample(num_records, published.num_rows, curator.randomness.stream("sample"))
+    sampled = np.arange(num_records) if chosen is None else chosen
     owners = np.full(published.num_rows, NOBODY)
     owners[: len(sampled)] = sampled
     numbers = np.arange(published.num_rows)[:, None]

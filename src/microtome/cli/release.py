@@ -16,6 +16,7 @@ from microtome.cli.ledger import cost_in_words
 from microtome.cli.screen import console, watch
 from microtome.errors import ParameterError
 from microtome.release import Artefact, ReleaseKind, promise_in_words
+from microtome.schema import Schema
 
 
 class DrawnDirections(StrEnum):
@@ -104,6 +105,9 @@ def release(
         Path | None, typer.Option(help="Images: IDX file of labels.", show_default="the one beside the images")
     ] = None,
     part: Annotated[str | None, typer.Option(help="Images: part of an NPZ or HDF5 file, such as 'train'.")] = None,
+    types_are_public: Annotated[
+        bool, typer.Option("--types-are-public", help="Confirm the types of a drafted schema: they will be published.")
+    ] = False,
     allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
     threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
@@ -146,7 +150,8 @@ def release(
                 table, schema, classes=classes, labels=labels, part=part, pivot=pivot, options=options
             )
         else:
-            released = publish(table, schema, pivot=pivot, **options)
+            declared = Schema.load(schema)
+            released = publish(table, declared.confirm() if types_are_public else declared, pivot=pivot, **options)
     size = output.stat().st_size / 2**20
     console.print(f"[bold]{escape(str(output))}[/]: {size:,.1f} MiB", soft_wrap=True)
     for line in promise_in_words(released):

@@ -68,7 +68,7 @@ def release(
         pivot: For aggregates: the column by whose classes everything is counted apart, for what three columns
             share; ``"none"`` to count all records together, under less noise.
         allow_large_delta: Accept δ ≥ 1/n.
-        ledger: The book to debit, or its path; without it nothing remembers what was spent.
+        ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
         dataset: The table's name in the book; by default the file's name.
         run: How the work is done.
 
@@ -146,7 +146,7 @@ def release_images(
         capacity: For records with ``add-remove``: public upper bound on the number of images.
         profile_share: Share of the budget that counts by class and by contrast get; 0.05 by default.
         allow_large_delta: Accept δ ≥ 1/n.
-        ledger: The book to debit, or its path; without it nothing remembers what was spent.
+        ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
         dataset: The image set's name in the book; by default the file's name.
         run: How the work is done.
 

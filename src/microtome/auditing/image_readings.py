@@ -1,0 +1,163 @@
+"""What every noisy array of an image release says of every target: counts, sums, moments and rows, class by class.
+
+What is in the file is compared with exact sums that the private half's own code makes of the images, and what a target
+adds to them is what that code makes of the target alone. Where targets are few, each hypothesis is summed anew over
+*all* images: then one record's effect on the numbers of others, which should be none, is seen as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from microtome.auditing.image_scene import Pictures
+from microtome.auditing.reading import Numbers, Reading, rows_of_targets, rows_reading, sums_reading
+from microtome.auditing.scene import Places
+from microtome.auditing.witness import NOBODY, ImageSighting
+from microtome.errors import MicrotomeError
+from microtome.private import PrivateImages
+from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
+from microtome.private.slicing import clip_rows
+from microtome.release import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+
+Noise = dict[str, Numbers]
+"""By name of the array: places × width, in standard deviations."""
+Traces = dict[str, tuple[Places, Numbers]]
+"""By name of the array: the place where each of some images adds something, and what it adds there."""
+
+
+def image_profile_readings(sighting: ImageSighting) -> Iterator[Reading]:
+    """The profile: counts by class and by contrast."""
+    release, scene = sighting.release, sighting.scene
+    if scene.alike:
+        yield from _whole_readings(sighting, lambda images: _profile_noise(release, images))
+        return
+
+    def traces(pictures: Pictures, bins: Places) -> Traces:
+        one = np.full((len(pictures), 1), 1.0 / release.count_noise)
+        return {"counts by class": (pictures.classes, one), "contrasts": (bins, one)}
+
+    groups = zip((scene.targets, scene.substitutes), scene.contrast_bins, strict=True)
+    there, gone = (traces(pictures, bins) for pictures, bins in groups)
+    yield from _sums_readings(sighting, _profile_noise(release, scene.opened(sighting.coins)), there, gone)
+
+
+def moment_readings(sighting: ImageSighting) -> Iterator[Reading]:
+    """The sums of an aggregates release: means, second moments and spreads of each class."""
+    release, scene = sighting.release, sighting.scene
+    assert isinstance(release, ImageMomentsRelease)
+    if scene.alike:
+        yield from _whole_readings(sighting, lambda images: _moment_noise(release, images))
+        return
+    there, gone = (
+        _moment_traces(release, scene.encoded(pictures), pictures.classes)
+        for pictures in (scene.targets, scene.substitutes)
+    )
+    yield from _sums_readings(sighting, _moment_noise(release, scene.opened(sighting.coins)), there, gone)
+
+
+def image_rows_reading(sighting: ImageSighting) -> Reading:
+    """The row of every target, whose place in the file is known to the witness."""
+    scene, release, owners = sighting.scene, sighting.release, sighting.owners
+    if not isinstance(release, ImageRowsRelease) or owners is None:
+        raise MicrotomeError("rows can be told apart in a witnessed release of records only")
+    sizes = release.mechanism.class_rows
+    means = image_row_means(release, scene.encoded(sighting.present))
+    return rows_reading(
+        sighting,
+        rows=np.concatenate([release.rows(number) for number in range(len(sizes))]),
+        standing=np.where((owners == NOBODY)[:, None], 0.0, means[owners]),
+        own=rows_of_targets(sighting, owners, np.repeat(np.arange(len(sizes)), sizes), scene.targets.classes),
+        there=image_row_means(release, scene.encoded(scene.targets)),
+        gone=image_row_means(release, scene.encoded(scene.substitutes)),
+        noise_scale=release.noise_scale,
+        subsample=release.mechanism.slices.subsample,
+    )
+
+
+def image_row_means(release: ImageRowsRelease, encoded: Numbers) -> Numbers:
+    """Where the rows of some encoded images would be without noise."""
+    return clip_rows(encoded / release.radius, nonnegative=False) @ release.directions
+
+
+def _sums_readings(sighting: ImageSighting, noise: Noise, there: Traces, gone: Traces) -> Iterator[Reading]:
+    for name, values in noise.items():
+        yield sums_reading(
+            sighting,
+            name=name,
+            noise=values,
+            there=there[name][0][:, None],
+            gone=gone[name][0][:, None],
+            adds=there[name][1][:, None],
+            other_adds=gone[name][1][:, None],
+        )
+
+
+def _whole_readings(sighting: ImageSighting, explain: Callable[[PrivateImages], Noise]) -> Iterator[Reading]:
+    """All arrays, as the noise that they hold if the images are those with the target, and those without it."""
+    scene, coins = sighting.scene, sighting.coins
+    actual = explain(scene.opened(coins))
+    flipped = [explain(scene.opened(coins ^ turned)) for turned in np.eye(len(coins), dtype=bool)]
+    for name, noise in actual.items():
+        other = np.stack([world[name] for world in flipped])
+        is_there = coins[:, None, None]
+        yield Reading(
+            name=name,
+            noise=noise,
+            places=np.broadcast_to(np.arange(len(noise)), (len(coins), len(noise))),
+            there=np.where(is_there, noise, other),
+            gone=np.where(is_there, other, noise),
+        )
+
+
+def _profile_noise(release: ImageRelease, images: PrivateImages) -> Noise:
+    """The noise of the profile, if these are the images."""
+    counts = ImageCounts(release.schema.num_classes, release.code.largest)
+    for block in images.blocks():
+        counts.add(block)
+    return {
+        "counts by class": (release.counts - counts.classes)[:, None] / release.count_noise,
+        "contrasts": (release.contrasts - counts.contrasts)[:, None] / release.count_noise,
+    }
+
+
+def _moment_noise(release: ImageMomentsRelease, images: PrivateImages) -> Noise:
+    """The noise of the sums, if these are the images."""
+    means, moments, how = *_tallies(release, release.centres), release.mechanism
+    for block in images.blocks():
+        means.add(block)
+        moments.add(block)
+    return {
+        "means": (release.sums - means.sums) / how.mean_noise,
+        "second-moments": _once(release.second - moments.second) / how.second_noise,
+        "spreads": (release.spreads - moments.spreads)[:, None] / how.spread_noise,
+    }
+
+
+def _moment_traces(release: ImageMomentsRelease, encoded: Numbers, classes: Places) -> Traces:
+    """What each of some images adds to the sums of its class: the sums if every image has a class of its own."""
+    means, moments, how = *_tallies(release, release.centres[classes]), release.mechanism
+    alone = encoded, np.arange(len(encoded))
+    means.add(alone)
+    moments.add(alone)
+    return {
+        "means": (classes, means.sums / how.mean_noise),
+        "second-moments": (classes, _once(moments.second) / how.second_noise),
+        "spreads": (classes, moments.spreads[:, None] / how.spread_noise),
+    }
+
+
+def _tallies(release: ImageMomentsRelease, centres: Numbers) -> tuple[MeanSums, MomentSums]:
+    how = release.mechanism
+    return (
+        MeanSums(len(centres), centres.shape[1], how.radius),
+        MomentSums(centres, how.radius, how.residual_radius, how.spread_radius),
+    )
+
+
+def _once(symmetric: Numbers) -> Numbers:
+    """Every entry of symmetric matrices once, in units of the noise of the diagonal."""
+    rows, columns = np.triu_indices(symmetric.shape[-1])
+    entries: Numbers = symmetric[:, rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
+    return entries

@@ -1,0 +1,194 @@
+"""Image sets of a scene.
+
+A target has a high contrast: it is far outside the radius to which images are clipped, and far from the centre of
+its class, because the crowd is faint, in one bin of contrast, and many times the targets. So a target adds a unit to
+everything that is summed. Targets of one class show different components, so that they hardly share noise.
+
+Its substitute is worst for what is audited: the same picture with light and dark exchanged, in the same class, is the
+farthest in rows and means; another picture in another class is in counts, second moments and spreads.
+
+In a scene where all are *alike*, everybody is the same picture, exactly on the edge of a bin of contrast. One record
+more or less must not move the others over the edge: whatever makes a record's numbers depend on how many there are
+moves all of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microtome.accounting import Neighbours
+from microtome.auditing.scene import Coins, Places, Scene
+from microtome.images import ImageSet
+from microtome.private import PrivateImages
+from microtome.private.image_tally import ImageCounts
+from microtome.release.image_centres import CONTRAST_BINS
+from microtome.schema import ImageCode, ImageSchema
+
+Floats = NDArray[np.float64]
+
+_FAINT = 0.08
+"""Contrast of the crowd: in the middle of a low bin."""
+_SUBSTITUTE = 0.8
+"""Contrast of a substitute: outside the radius, and in another bin than the target's."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pictures:
+    """Some images: pixels, and the number of each one's class."""
+
+    pixels: Floats
+    classes: Places
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def __getitem__(self, chosen: Coins) -> Pictures:
+        return Pictures(pixels=self.pixels[chosen], classes=self.classes[chosen])
+
+    def followed_by(self, other: Pictures) -> Pictures:
+        """These images, and then the others."""
+        return Pictures(
+            pixels=np.concatenate([self.pixels, other.pixels]), classes=np.concatenate([self.classes, other.classes])
+        )
+
+    def image_set(self, schema: ImageSchema) -> ImageSet:
+        """As whoever releases them has them."""
+        labels = None if schema.classes is None else np.array(schema.classes)[self.classes]
+        return ImageSet(pixels=self.pixels, labels=labels, origin="the audit's images")
+
+
+class BlankedImages(PrivateImages):
+    """Images the last of which are null records, which no file format can express.
+
+    A null record is in no class and adds nothing to any sum; it is counted in n. A row of it is a padding row.
+    """
+
+    def __init__(self, images: ImageSet, schema: ImageSchema, *, num_blanks: int) -> None:
+        super().__init__(images, schema)
+        self._num_blanks = num_blanks
+
+    def blocks(self) -> Iterator[tuple[Floats, Places]]:
+        """All images but the null ones."""
+        left = len(self) - self._num_blanks
+        for rows, classes in super().blocks():
+            if left > 0:
+                yield rows[:left], classes[:left]
+            left -= len(rows)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ImageScene(Scene[Pictures]):
+    """A scene of image sets.
+
+    Attributes:
+        schema: What is public.
+        alike: Whether everybody is the same picture.
+    """
+
+    schema: ImageSchema
+    alike: bool = False
+
+    def opened(self, coins: Coins) -> PrivateImages:
+        """The image set in which the targets are that ``coins`` say, as the door opens it."""
+        num_blanks = self.num_blanks(coins)
+        size = self.schema.shape
+        blanks = Pictures(pixels=np.full((num_blanks, *size), self.schema.low), classes=np.zeros(num_blanks, np.int64))
+        images = self.present(coins).followed_by(blanks).image_set(self.schema)
+        return BlankedImages(images, self.schema, num_blanks=num_blanks)
+
+    def encoded(self, pictures: Pictures) -> Floats:
+        """Some of the images as the mechanism sees them."""
+        blocks = PrivateImages(pictures.image_set(self.schema), self.schema).blocks()
+        return np.concatenate([rows for rows, _ in blocks])
+
+    @cached_property
+    def contrast_bins(self) -> tuple[Places, Places]:
+        """On which bin of contrast every target is counted, and every substitute: each for itself."""
+        return self._bins(self.targets), self._bins(self.substitutes)
+
+    def _bins(self, pictures: Pictures) -> Places:
+        rows, largest = self.encoded(pictures), ImageCode(self.schema).largest
+        found = np.empty(len(rows), np.int64)
+        for number in range(len(rows)):
+            counts = ImageCounts(self.schema.num_classes, largest)
+            counts.add((rows[number : number + 1], pictures.classes[number : number + 1]))
+            found[number] = counts.contrasts.argmax()
+        return found
+
+
+def build_image_scene(
+    schema: ImageSchema,
+    *,
+    neighbours: Neighbours,
+    num_targets: int,
+    crowd_size: int,
+    opposite: bool = False,
+    faintest: float = 1.0,
+) -> ImageScene:
+    """A scene on images of a schema.
+
+    Args:
+        schema: What is public.
+        neighbours: The neighbouring relation.
+        num_targets: Images at stake.
+        crowd_size: Images that are always there, shared among the classes.
+        opposite: Whether a substitute is its target with light and dark exchanged, rather than another picture in
+            another class.
+        faintest: The least contrast of a target; with less than 1, targets are on many bins of contrast.
+    """
+    number = np.arange(num_targets)
+    classes, shown = number % schema.num_classes, number // schema.num_classes
+    elsewhere = classes if opposite else (classes + 1) % schema.num_classes
+    turned = _pictures(schema, shown, inverted=True) if opposite else _pictures(schema, shown + 1)
+    contrasts = np.linspace(faintest, 1.0, CONTRAST_BINS)[number % CONTRAST_BINS, None, None, None]
+    crowd = np.arange(crowd_size)
+    faint = _pictures(schema, np.zeros_like(crowd))
+    return ImageScene(
+        schema=schema,
+        neighbours=neighbours,
+        targets=Pictures(pixels=_faded(schema, _pictures(schema, shown), contrasts), classes=classes),
+        substitutes=Pictures(pixels=_faded(schema, turned, _SUBSTITUTE * contrasts), classes=elsewhere),
+        crowd=Pictures(pixels=_faded(schema, faint, _FAINT), classes=crowd % schema.num_classes),
+    )
+
+
+def build_alike_scene(schema: ImageSchema, *, neighbours: Neighbours, num_targets: int, crowd_size: int) -> ImageScene:
+    """A scene in which everybody is the same picture, on the edge between the first two bins of contrast."""
+
+    def same(size: int, bins: float) -> Pictures:
+        bright = _pictures(schema, np.zeros(size, np.int64))
+        return Pictures(pixels=_faded(schema, bright, bins / CONTRAST_BINS), classes=np.zeros(size, np.int64))
+
+    return ImageScene(
+        schema=schema,
+        neighbours=neighbours,
+        targets=same(num_targets, 1.0),
+        substitutes=same(num_targets, 2.5),
+        crowd=same(crowd_size, 1.0),
+        alike=True,
+    )
+
+
+def _pictures(schema: ImageSchema, shown: Places, *, inverted: bool = False) -> Floats:
+    """Pictures of components: every pixel at one end of the range or at the other, by the component's sign there."""
+    plane = ImageCode(schema).plane
+    signs = plane[shown % len(plane)].reshape(-1, schema.height, schema.width, 1) > 0
+    mean = _mean(schema)
+    far = np.where(schema.high - mean >= mean - schema.low, schema.high, schema.low)
+    near = schema.low + schema.high - far
+    return np.where(signs != inverted, far, near)
+
+
+def _faded(schema: ImageSchema, pixels: Floats, contrast: float | Floats) -> Floats:
+    """Pictures drawn towards the mean around which images are encoded."""
+    mean = _mean(schema)
+    return mean + contrast * (pixels - mean)
+
+
+def _mean(schema: ImageSchema) -> Floats:
+    return np.broadcast_to(np.array(schema.mean or (schema.low,)), (schema.channels,))
