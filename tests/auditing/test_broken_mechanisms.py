@@ -6,7 +6,7 @@ that other noise would do as well, and a sound mechanism would be accused by at 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +15,10 @@ import pytest
 
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.auditing import AuditKind, AuditRun, AuditSetting, Finding
-from microtome.private import aggregating, curator, profile, randomness, shuffling, slicing
+from microtome.private import ImageCurator, aggregating, curator, profile, randomness, shuffling, slicing
+from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.profile import ProfileBudget, Tally
-from microtome.schema import Codebook
+from microtome.schema import Codebook, ImageCode
 
 ERROR = 0.01
 RECORDS = AuditSetting(epsilon=5.0)
@@ -25,6 +26,9 @@ ADD_REMOVE = replace(RECORDS, neighbours=Neighbours.ADD_REMOVE)
 AGGREGATES = AuditSetting(kind=AuditKind.AGGREGATES, pivot="group", epsilon=5.0)
 PROFILE = AuditSetting(kind=AuditKind.PROFILE, epsilon=5.0)
 AS_PUBLISHED = replace(ADD_REMOVE, as_published=True)
+IMAGES = replace(RECORDS, images=True)
+IMAGE_SUMS = replace(IMAGES, kind=AuditKind.AGGREGATES)
+ALIKE = replace(IMAGES, neighbours=Neighbours.ADD_REMOVE, alike=True)
 LESS = 0.7
 Patch = pytest.MonkeyPatch
 
@@ -52,12 +56,15 @@ def weaken_noise(monkeypatch: Patch, *modules: Any) -> None:
         pytest.param(replace(RECORDS, neighbours=Neighbours.REPLACE_ONE), marks=pytest.mark.slow),
         pytest.param(replace(RECORDS, directions=DirectionKind.GAUSSIAN), marks=pytest.mark.slow),
         pytest.param(replace(ADD_REMOVE, subsample=0.5), marks=pytest.mark.slow),
+        IMAGES,
+        pytest.param(replace(IMAGES, neighbours=Neighbours.REPLACE_ONE), marks=pytest.mark.slow),
+        pytest.param(replace(IMAGES, neighbours=Neighbours.ADD_REMOVE, subsample=0.5), marks=pytest.mark.slow),
     ],
     ids=lambda setting: setting.name,
 )
 def test_too_little_noise_on_rows(setting: AuditSetting, monkeypatch: Patch) -> None:
     weaken_noise(monkeypatch, slicing)
-    found = audited(setting, releases=120 if setting is RECORDS else 400)
+    found = audited(setting, releases=120 if setting in (RECORDS, IMAGES) else 400)
     assert found.curve.is_violation
     assert found.curve.attack.startswith("likelihood ratio")
     assert found.equivalent > setting.epsilon
@@ -67,6 +74,124 @@ def test_too_little_noise_on_tables(monkeypatch: Patch) -> None:
     sound = aggregating.noisy_counts
     monkeypatch.setattr(aggregating, "noisy_counts", lambda counts, scale, stream: sound(counts, LESS * scale, stream))
     assert audited(AGGREGATES, releases=180).curve.is_violation
+
+
+def weaken_counts(monkeypatch: Patch) -> None:
+    sound = ImageCounts.publish
+    monkeypatch.setattr(ImageCounts, "publish", lambda self, noise, source: sound(self, LESS * noise, source))
+
+
+def weaken_means(monkeypatch: Patch) -> None:
+    sound = MeanSums.publish
+    monkeypatch.setattr(MeanSums, "publish", lambda self, noise, source: sound(self, LESS * noise, source))
+
+
+def weaken_second_moments(monkeypatch: Patch) -> None:
+    sound = MomentSums.publish
+    monkeypatch.setattr(
+        MomentSums, "publish", lambda self, noise, other, source: sound(self, LESS * noise, other, source)
+    )
+
+
+def weaken_spreads(monkeypatch: Patch) -> None:
+    sound = MomentSums.publish
+    monkeypatch.setattr(
+        MomentSums, "publish", lambda self, other, noise, source: sound(self, other, LESS * noise, source)
+    )
+
+
+@pytest.mark.parametrize(
+    ("weaken", "setting"),
+    [
+        pytest.param(weaken_counts, replace(IMAGES, kind=AuditKind.PROFILE, epsilon=50.0), marks=pytest.mark.slow),
+        pytest.param(weaken_means, replace(IMAGES, kind=AuditKind.MEANS), marks=pytest.mark.slow),
+        (weaken_second_moments, IMAGE_SUMS),
+        pytest.param(weaken_second_moments, replace(IMAGES, kind=AuditKind.SECOND_MOMENTS), marks=pytest.mark.slow),
+        (weaken_spreads, replace(IMAGES, kind=AuditKind.SPREADS, epsilon=50.0)),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_too_little_noise_on_sums_of_images(
+    weaken: Callable[[Patch], None], setting: AuditSetting, monkeypatch: Patch
+) -> None:
+    """On each noisy part alone; a part that little is spent on shows at an ε that leaves it more."""
+    weaken(monkeypatch)
+    found = audited(setting, releases=150)
+    assert found.curve.is_violation
+    assert found.curve.attack.startswith("likelihood ratio")
+
+
+@pytest.mark.slow
+def test_a_residual_that_is_too_long(monkeypatch: Patch) -> None:
+    """A clip to the wrong radius: an image adds more than a unit."""
+    monkeypatch.setattr(
+        "microtome.private.image_tally.clip_rows",
+        lambda rows, nonnegative: 1.3 * slicing.clip_rows(rows, nonnegative=nonnegative),
+    )
+    assert audited(IMAGE_SUMS).curve.is_violation
+
+
+def bits_of_the_number_of_rows(self: ImageCode, pixels: np.ndarray, sound: Any = ImageCode.encode) -> np.ndarray:
+    """What libraries of linear algebra do that take another kernel for another number of rows."""
+    return sound(self, pixels) * (1.0 + (-1) ** len(pixels) * 2.0**-49)
+
+
+def matrix_product(self: ImageCode, pixels: np.ndarray) -> np.ndarray:
+    """The encoding that was: one product for a whole block of images."""
+    low, high = self.schema.low, self.schema.high
+    unit = (pixels.astype(np.float64) - low) / (high - low) - self.offset
+    planes = unit.transpose(0, 3, 1, 2).reshape(len(pixels) * self.schema.channels, -1)
+    return np.asarray(planes @ self.plane.T).reshape(len(pixels), self.schema.dim)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        replace(ALIKE, kind=AuditKind.AGGREGATES, epsilon=1.0, as_published=True),
+        pytest.param(replace(ALIKE, kind=AuditKind.PROFILE, epsilon=1.0), marks=pytest.mark.slow),
+        pytest.param(replace(ALIKE, epsilon=1.0), marks=pytest.mark.slow),
+    ],
+    ids=lambda setting: setting.name,
+)
+def test_images_whose_numbers_depend_on_how_many_there_are(setting: AuditSetting, monkeypatch: Patch) -> None:
+    """One image more, and all of them are in the next bin of contrast: by the last bit."""
+    monkeypatch.setattr(ImageCode, "encode", bits_of_the_number_of_rows)
+    found = audited(setting)
+    assert found.curve.is_violation
+    assert found.curve.attack.startswith("likelihood ratio")
+    assert found.promise.audited > found.promise.claimed or setting.kind is not AuditKind.PROFILE
+
+
+@pytest.mark.slow
+def test_images_encoded_by_one_matrix_product(monkeypatch: Patch) -> None:
+    """The same as it really was, if this machine's library shows it: on some, two images move, on others all."""
+    monkeypatch.setattr(ImageCode, "encode", matrix_product)
+    setting = replace(ALIKE, kind=AuditKind.PROFILE, epsilon=50.0)
+    scene = setting.scene()
+    apart = [image_contrasts(scene, np.full(1, there)) for there in (True, False)]
+    if np.abs(apart[0] - apart[1]).sum() == 1.0:
+        pytest.skip("this machine's matrix product puts every image on the same side, however many there are")
+    assert audited(setting, releases=400).curve.is_violation
+
+
+def image_contrasts(scene: Any, coins: np.ndarray) -> np.ndarray:
+    counts = ImageCounts(1, ImageCode(scene.schema).largest)
+    for block in scene.opened(coins).blocks():
+        counts.add(block)
+    return counts.contrasts
+
+
+def test_images_in_the_order_of_the_set(monkeypatch: Patch) -> None:
+    def rows_in_order(self: ImageCurator, sizes: tuple[int, ...], radius: float) -> Iterator[np.ndarray]:
+        ((rows, classes),) = self.images.blocks()
+        for number, size in enumerate(sizes):
+            mine = rows[classes == number] / radius
+            yield np.concatenate([mine, np.zeros((size - len(mine), rows.shape[1]))])
+
+    monkeypatch.setattr(ImageCurator, "_class_rows", rows_in_order)
+    found = audited(replace(IMAGES, neighbours=Neighbours.ADD_REMOVE, as_published=True))
+    assert found.curve.is_violation
+    assert "order of the file" in found.curve.attack
 
 
 @pytest.mark.slow
@@ -163,7 +288,10 @@ def seeded(monkeypatch: Patch) -> Iterator[None]:
     "setting",
     [
         AS_PUBLISHED,
-        *(pytest.param(setting, marks=pytest.mark.slow) for setting in (RECORDS, AGGREGATES, PROFILE)),
+        *(
+            pytest.param(setting, marks=pytest.mark.slow)
+            for setting in (RECORDS, AGGREGATES, PROFILE, IMAGES, IMAGE_SUMS)
+        ),
     ],
     ids=lambda setting: setting.name,
 )

@@ -66,7 +66,7 @@ def test_images_add_a_unit_to_every_sum(kind: AuditKind, epsilon: float, tmp_pat
     (claimed, *_) = setting.claimed_events(sighting.release)
     (reading,) = (reading for reading in moment_readings(sighting) if reading.name == kind)
     shifts = np.linalg.norm(reading.gone - reading.there, axis=(1, 2))
-    assert shifts.max() <= claimed.mu
+    assert shifts.max() <= claimed.mu * (1 + 1e-9)
     assert np.quantile(shifts, FEW) >= 0.999 * claimed.mu
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from audit_support import AGGREGATES, RECORDS
+from audit_support import AGGREGATES, IMAGE_AGGREGATES, IMAGE_RECORDS, RECORDS
 
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.auditing import AuditKind, AuditRun, AuditSetting, audit, suite
@@ -23,6 +23,10 @@ ERROR = 1e-4
         replace(RECORDS, directions=DirectionKind.GAUSSIAN, neighbours=Neighbours.REPLACE_ONE),
         AGGREGATES,
         replace(RECORDS, neighbours=Neighbours.ADD_REMOVE, as_published=True),
+        IMAGE_AGGREGATES,
+        replace(IMAGE_RECORDS, neighbours=Neighbours.REPLACE_ONE),
+        replace(IMAGE_RECORDS, neighbours=Neighbours.ADD_REMOVE, subsample=0.5),
+        replace(IMAGE_AGGREGATES, neighbours=Neighbours.ADD_REMOVE, alike=True, as_published=True),
     ],
     ids=lambda setting: setting.name,
 )
@@ -50,6 +54,8 @@ def test_every_setting_of_the_suite_passes(setting: AuditSetting) -> None:
         (replace(RECORDS, directions=DirectionKind.GAUSSIAN), 2500),
         (replace(AGGREGATES, epsilon=1.0), 6000),
         (replace(AGGREGATES, pivot="none"), 2000),
+        (IMAGE_RECORDS, 1500),
+        (IMAGE_AGGREGATES, 1500),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )

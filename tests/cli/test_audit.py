@@ -19,6 +19,14 @@ columns:
   - {name: town, kind: categorical, dtype: string, categories: [Bern, Köln, Åbo], missing: allowed}
   - {name: age, kind: integer, dtype: int64, bounds: [0, 5], missing: never}
 """
+IMAGES = """
+microtome-image-schema: 1
+height: 4
+width: 4
+range: [0, 255]
+classes: [0, 1]
+components: 10
+"""
 QUICK = ("--epsilon", 5, "--budget-seconds", 0.01)
 """No time at all: as many releases as there have to be, however fast the machine."""
 SURE = ("--confidence", 1 - 1e-7)
@@ -75,6 +83,8 @@ def test_ctrl_c_writes_what_was_found(microtome: Command, tmp_path: Path, monkey
     ("options", "message"),
     [
         (("--kind", "images"), "'images' is not one of records, aggregates, profile"),
+        (("--kind", "spreads"), "spreads is for images"),
+        (("--images", "--kind", "aggregates", "--pivot", "town"), "pivot is for tables"),
         (("--epsilon", 0), "epsilon is 0"),
         (("--kind", "aggregates", "--subsample", 0.5), "subsample is for records"),
         (("--as-published",), "null record"),
@@ -102,6 +112,25 @@ def test_a_schema_of_ones_own(microtome: Command, tmp_path: Path) -> None:
     outcome = microtome("audit", *QUICK, *SURE, *options)
     assert outcome.code == 0, outcome.err
     assert "aggregates, pivot, blank-one" in outcome.out
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["a schema of ones own", "made for the purpose"])
+def test_images(named: bool, microtome: Command, tmp_path: Path) -> None:
+    (tmp_path / "digits.yaml").write_text(IMAGES, encoding="utf-8")
+    subject = ("--schema", tmp_path / "digits.yaml") if named else ("--images",)
+    outcome = microtome("audit", *QUICK, *SURE, *subject, "--kind", "aggregates", "-o", tmp_path / "audit.json")
+    assert outcome.code == 0, outcome.err
+    assert "images, aggregates, blank-one, ε = 5" in outcome.out
+    (finding,) = json.loads((tmp_path / "audit.json").read_text(encoding="utf-8"))["findings"]
+    assert finding["targets"] == (20 if named else 256)
+    assert not finding["violation"]
+
+
+def test_a_schema_of_a_table_is_not_of_images(microtome: Command, tmp_path: Path) -> None:
+    (tmp_path / "schema.yaml").write_text(SMALL, encoding="utf-8")
+    outcome = microtome("audit", *QUICK, "--images", "--schema", tmp_path / "schema.yaml")
+    assert outcome.code == 1
+    assert "the schema is of a table" in " ".join(outcome.err.split())
 
 
 def test_statement_of_a_release(microtome: Command, desk: Desk) -> None:

@@ -94,7 +94,7 @@ def test_a_statement_for_the_privacy_officer(
         "the number of images, 1,797",
         "counts by class and by contrast (the *profile*)",
         held,
-        "Releases of images are not attacked",
+        f"microtome audit --images --kind {kind} --epsilon 2",
     ):
         assert words in done.out, words
     assert "table" not in done.out.split("## How it is tested")[0]
@@ -105,14 +105,10 @@ def test_verbs_for_tables_say_so(files: Path, tmp_path: Path, microtome: Command
     released = tmp_path / "d.release"
     source = ("release", files / "digits.npz", "--schema", files / "digits.yaml")
     assert microtome(*source, "--epsilon", 2, "-o", released).code == 0
-    for arguments, message in [
-        (("tune", released, "-o", tmp_path / "x"), "give other --settings to 'microtome fit'"),
-        (("audit", "--schema", files / "digits.yaml"), "audit attacks releases of tables"),
-    ]:
-        done = microtome(*arguments)
-        assert done.code == 1, done.err
-        assert message in " ".join(done.err.split()), done.err
-        assert not (tmp_path / "x").exists()
+    done = microtome("tune", released, "-o", tmp_path / "x")
+    assert done.code == 1, done.err
+    assert "give other --settings to 'microtome fit'" in " ".join(done.err.split()), done.err
+    assert not (tmp_path / "x").exists()
 
 
 def test_what_is_refused(files: Path, tmp_path: Path, microtome: Command) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from scipy.stats import norm
 
 from microtome.accounting import GaussianEvent, Neighbours
-from microtome.private import release
-from microtome.release import Release
+from microtome.images import ImageSet
+from microtome.private import release, release_images
+from microtome.release import Release, statement
 from microtome.release.statement import audit_command, detection_rate, privacy_statement, shipped_audit
+from microtome.schema import ImageSchema
 from support import ROOT, people, people_schema
 
 GOLDEN = ROOT / "tests" / "release" / "golden" / "version-1.release"
@@ -48,3 +52,36 @@ def test_statement_of_aggregates(neighbours: Neighbours, tmp_path: Path) -> None
     assert ("which is protected" in words) == neighbours.protects_count
     assert "| records" not in words
     assert audit_command(made).endswith("--pivot owner")
+
+
+@pytest.mark.parametrize(
+    ("options", "audited", "others"),
+    [
+        ({"kind": "aggregates"}, ("images, aggregates", "images, profile", "images, spreads"), ("images, records",)),
+        ({"kind": "records", "subsample": 0.5}, ("images, records", "images, profile"), ("images, means",)),
+    ],
+    ids=["aggregates", "records"],
+)
+def test_statement_of_images(
+    options: dict[str, Any], audited: tuple[str, ...], others: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the audit of a version that knew no images, and with that of one that does."""
+    pixels = np.random.default_rng(0).random((40, 4, 4, 1))
+    schema = ImageSchema(height=4, width=4, low=0.0, high=1.0)
+    made = release_images(ImageSet(pixels=pixels, labels=None), schema, epsilon=3, delta=1e-5, **options)
+    command = audit_command(made)
+    assert command.startswith(f"microtome audit --images --kind {options['kind']} --epsilon 3")
+    assert ("--subsample 0.5" in command) == ("subsample" in options)
+    shipped = shipped_audit()
+    of_tables = [finding for finding in shipped["findings"] if not finding["setting"].startswith("images")]
+    of_images = [
+        {**finding, "setting": f"{name}, blank-one, ε = 1"} for name in (*audited, *others) for finding in of_tables[:1]
+    ]
+    monkeypatch.setattr(statement, "shipped_audit", lambda: {**shipped, "findings": of_tables})
+    words = privacy_statement(made)
+    assert "No setting like this one" in words
+    assert command in words
+    monkeypatch.setattr(statement, "shipped_audit", lambda: {**shipped, "findings": of_tables + of_images})
+    words = privacy_statement(made)
+    assert all(f"| {name}, blank-one" in words for name in audited)
+    assert not any(f"| {name}" in words for name in (*others, "records", "aggregates"))

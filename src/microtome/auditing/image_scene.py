@@ -33,8 +33,11 @@ Floats = NDArray[np.float64]
 
 _FAINT = 0.08
 """Contrast of the crowd: in the middle of a low bin."""
-_SUBSTITUTE = 0.8
-"""Contrast of a substitute: outside the radius, and in another bin than the target's."""
+_SUBSTITUTE = 0.79
+"""Contrast of a substitute over its target's: outside the radius, in another bin, and never on the edge of one."""
+_ALIKE = (2, 128)
+"""Sizes of crowds that are tried where all are alike. With 20 components of 784 pixels they reach 10⁶ products, where
+libraries of linear algebra change from one kernel to another, and every remainder of a block of rows comes up."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,13 +115,8 @@ class ImageScene(Scene[Pictures]):
         return self._bins(self.targets), self._bins(self.substitutes)
 
     def _bins(self, pictures: Pictures) -> Places:
-        rows, largest = self.encoded(pictures), ImageCode(self.schema).largest
-        found = np.empty(len(rows), np.int64)
-        for number in range(len(rows)):
-            counts = ImageCounts(self.schema.num_classes, largest)
-            counts.add((rows[number : number + 1], pictures.classes[number : number + 1]))
-            found[number] = counts.contrasts.argmax()
-        return found
+        alone = np.eye(len(pictures), dtype=bool)
+        return np.array([_contrasts(self.schema, pictures[one]).argmax() for one in alone], np.int64)
 
 
 def build_image_scene(
@@ -145,9 +143,12 @@ def build_image_scene(
     classes, shown = number % schema.num_classes, number // schema.num_classes
     elsewhere = classes if opposite else (classes + 1) % schema.num_classes
     turned = _pictures(schema, shown, inverted=True) if opposite else _pictures(schema, shown + 1)
-    contrasts = np.linspace(faintest, 1.0, CONTRAST_BINS)[number % CONTRAST_BINS, None, None, None]
+    last = CONTRAST_BINS - 1
+    middles = (np.linspace(faintest * last, last, CONTRAST_BINS).round() + 0.5) / CONTRAST_BINS
+    contrasts = middles[number % CONTRAST_BINS, None, None, None]
     crowd = np.arange(crowd_size)
-    faint = _pictures(schema, np.zeros_like(crowd))
+    # Two pictures by turns: were their rows in order, one image more or less would exchange all of them.
+    faint = _pictures(schema, crowd // schema.num_classes % 2)
     return ImageScene(
         schema=schema,
         neighbours=neighbours,
@@ -157,21 +158,35 @@ def build_image_scene(
     )
 
 
-def build_alike_scene(schema: ImageSchema, *, neighbours: Neighbours, num_targets: int, crowd_size: int) -> ImageScene:
-    """A scene in which everybody is the same picture, on the edge between the first two bins of contrast."""
+def build_alike_scene(schema: ImageSchema, *, neighbours: Neighbours) -> ImageScene:
+    """A scene in which everybody is the same picture, on the edge between the first two bins of contrast.
+
+    There is one target. The crowd is as large as makes one image more move the counts of contrasts farthest, as the
+    code that counts them says: by one, if every image's numbers are its own.
+    """
 
     def same(size: int, bins: float) -> Pictures:
         bright = _pictures(schema, np.zeros(size, np.int64))
         return Pictures(pixels=_faded(schema, bright, bins / CONTRAST_BINS), classes=np.zeros(size, np.int64))
 
+    counted = np.stack([_contrasts(schema, same(size, 1.0)) for size in range(_ALIKE[0], _ALIKE[1] + 2)])
+    moved = np.abs(np.diff(counted, axis=0)).sum(axis=1)
     return ImageScene(
         schema=schema,
         neighbours=neighbours,
-        targets=same(num_targets, 1.0),
-        substitutes=same(num_targets, 2.5),
-        crowd=same(crowd_size, 1.0),
+        targets=same(1, 1.0),
+        substitutes=same(1, 2.5),
+        crowd=same(_ALIKE[0] + int(moved.argmax()), 1.0),
         alike=True,
     )
+
+
+def _contrasts(schema: ImageSchema, pictures: Pictures) -> Floats:
+    """Exact counts of contrasts."""
+    counts = ImageCounts(schema.num_classes, ImageCode(schema).largest)
+    for block in PrivateImages(pictures.image_set(schema), schema).blocks():
+        counts.add(block)
+    return counts.contrasts
 
 
 def _pictures(schema: ImageSchema, shown: Places, *, inverted: bool = False) -> Floats:

@@ -39,9 +39,6 @@ _MOST_TRACES = 2**21
 _CROWD_PER_IMAGE = 16
 """Images of the crowd for each target: so many that targets stay beyond what the spread of all images reaches."""
 _ALIKE_IMAGES = ImageSchema(height=28, width=28, low=0.0, high=1.0, components=20)
-_ALIKE_TARGETS, _ALIKE_CROWD = 8, 56
-"""About 60 images of 784 pixels and 20 components are 10⁶ products, where libraries change from one kernel to another;
-and with 56 to 64 of them, every remainder of a block of 2, 4 or 8 rows comes up."""
 
 
 class AuditKind(StrEnum):
@@ -192,9 +189,7 @@ class AuditSetting:
         schema = self.schema or self._own_images()
         assert isinstance(schema, ImageSchema)
         if self.alike:
-            return build_alike_scene(
-                schema, neighbours=self.neighbours, num_targets=_ALIKE_TARGETS, crowd_size=_ALIKE_CROWD
-            )
+            return build_alike_scene(schema, neighbours=self.neighbours)
         summed = self.kind.release_kind is ReleaseKind.AGGREGATES
         width = schema.dim * (schema.dim + 1) // 2 if summed else schema.dim
         most = min(schema.num_classes * schema.num_components, _MOST_IMAGES, max(_MOST_TRACES // width, 1))

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.cli.release import DrawnDirections, ReleaseAccountant
-from microtome.cli.screen import EndedEarly, console, watch
+from microtome.cli.screen import EndedEarly, Screen, console, plain, watch
 from microtome.errors import AuditError, ParameterError
 from microtome.whole_file import write_text
 
@@ -30,7 +28,11 @@ def audit(
     epsilon: Annotated[float | None, typer.Option(help="ε of the promise.", show_default="1")] = None,
     delta: Annotated[float | None, typer.Option(help="δ of the promise.", show_default="1e-5")] = None,
     kind: Annotated[
-        str | None, typer.Option(help="records, aggregates, or the profile alone.", show_default="records")
+        str | None,
+        typer.Option(
+            help="records, aggregates, or one part alone: profile; of images: means, second-moments, spreads.",
+            show_default="records",
+        ),
     ] = None,
     neighbours: Annotated[
         Neighbours | None, typer.Option(help="Neighbouring relation.", show_default="blank-one")
@@ -48,8 +50,10 @@ def audit(
     accountant: Annotated[
         ReleaseAccountant | None, typer.Option(help="By whom the noise is computed.", show_default="exact")
     ] = None,
+    images: Annotated[bool, typer.Option("--images", help="Audit releases of images, not of tables.")] = False,
     schema: Annotated[
-        Path | None, typer.Option(help="Columns to audit on; no table is read.", show_default="made for the purpose")
+        Path | None,
+        typer.Option(help="Columns, or images, to audit on; no data are read.", show_default="made for the purpose"),
     ] = None,
     as_published: Annotated[
         bool, typer.Option("--as-published", help="Use nothing but the public function and the file it writes.")
@@ -61,7 +65,7 @@ def audit(
     ] = None,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
 ) -> None:
-    """Attack real releases of made-up tables: a lower bound on ε, beside the ε that is claimed.
+    """Attack real releases of made-up tables and images: a lower bound on ε, beside the ε that is claimed.
 
     Without options that describe a setting, all mechanisms and neighbouring relations are audited. Touches no private
     data. Exit code 1 if a promise is refuted. Ctrl-C shows, and writes, what has been found so far.
@@ -75,7 +79,8 @@ def audit(
         "num_slices": num_slices, "subsample": subsample, "pivot": pivot, "accountant": accountant,
     }  # fmt: skip
     given = {name: value for name, value in described.items() if value is not None}
-    settings = [_setting(given, schema, as_published)] if given or schema or as_published else suite()
+    described_at_all = given or images or schema or as_published
+    settings = [_setting(given, schema, images, as_published)] if described_at_all else suite()
     if output is not None:
         check_output(output, force=force)
     with watch("s") as progress:
@@ -90,19 +95,21 @@ def audit(
         raise EndedEarly
 
 
-def _setting(given: Mapping[str, object], schema: Path | None, as_published: bool) -> AuditSetting:
+def _setting(given: Mapping[str, object], schema: Path | None, images: bool, as_published: bool) -> AuditSetting:
     from microtome.accounting import Accountant
     from microtome.auditing import AuditKind, AuditSetting
-    from microtome.schema import Schema
+    from microtome.schema import ImageSchema, Schema
     from microtome.schema.image import is_image_document
 
-    if schema is not None and is_image_document(schema):
-        raise ParameterError(f"{schema} is about images; the audit attacks releases of tables")
+    held: Schema | ImageSchema | None = None
+    if schema is not None:
+        held = ImageSchema.load(schema) if is_image_document(schema) else Schema.load(schema)
     types: dict[str, type[StrEnum]] = {"kind": AuditKind, "directions": DirectionKind, "accountant": Accountant}
     typed = {name: _member(types[name], value) if name in types else value for name, value in given.items()}
     return AuditSetting(
         **typed,  # type: ignore[arg-type]
-        schema=None if schema is None else Schema.load(schema),
+        images=images or isinstance(held, ImageSchema),
+        schema=held,
         as_published=as_published,
     )
 
@@ -120,7 +127,7 @@ def _show(found: Audit) -> None:
         table.add_column(heading, justify="left" if heading in ("mechanism", "verdict") else "right")
     for finding in found.findings:
         table.add_row(*_cells(finding))
-    wide = console if console.is_terminal else Console(highlight=False, width=_WIDTH)
+    wide = console if console.is_terminal else Screen(width=_WIDTH)
     wide.print(table)
     console.print(
         f"Each bound holds with confidence {found.confidence:.4g}, and so do all verdicts together. 'As ε' is the "
@@ -136,7 +143,7 @@ def _show(found: Audit) -> None:
 def _cells(finding: Finding) -> list[str]:
     equivalent = "–" if finding.equivalent is None else f"{finding.equivalent:.3g}"
     return [
-        escape(finding.setting),
+        plain(finding.setting),
         f"{finding.epsilon:.3g} ({finding.delta:g})",
         f"{finding.curve.claimed:.3f} ({finding.curve.delta:g})",
         f"{finding.curve.audited:.3f}",

@@ -22,11 +22,9 @@ from microtome.release.images import ImageMomentsRelease, ImageRelease, ImageRow
 from microtome.release.records import RecordsRelease
 
 _FALSE_ALARMS = 0.05
-_UNAUDITED = (
-    "No setting like this one was audited with this version. Releases of images are not attacked by `microtome audit`: "
-    "their noise and their sensitivity are tested, and their privacy loss simulated for the worst neighbours, piece by "
-    "piece."
-)
+_UNAUDITED = "No setting like this one is among those that were audited with this version."
+_PARTS_OF_SUMS = ("means", "second-moments", "spreads")
+"""What is audited of aggregates of images besides their profile."""
 _EXAMPLES = (0.5, 1.0, 2.0, 5.0)
 _EXAMPLE_DELTA = 1e-5
 
@@ -254,49 +252,57 @@ def _tested(release: Artefact | None, audit: dict[str, Any]) -> list[str]:
     heading += ["releases × people", "verdict"]
     parts = [
         "The accounting is tested against closed forms, simulation and an independent implementation. The program is "
-        "attacked: `microtome audit` releases tables in which some people are present by the toss of a coin, thousands "
-        "of times by the very code that makes real releases, and guesses by the likelihood ratio who was present, "
-        "knowing all other records and even which row is whose. How often it is right gives a lower bound on ε that "
-        "assumes nothing about the mechanism. If the bound exceeded the claim, the promise would be refuted. A bound "
-        "near the claim says that the noise is what it should be and that the attack would have seen less of it. A "
-        "bound far below the claim says only that there were too few releases to tell: it confirms nothing.",
+        "attacked: `microtome audit` releases tables, and sets of images, in which some people are present by the toss "
+        "of a coin, thousands of times by the very code that makes real releases, and guesses by the likelihood ratio "
+        "who was present, knowing all other records and even which row is whose. How often it is right gives a lower "
+        "bound on ε that assumes nothing about the mechanism. If the bound exceeded the claim, the promise would be "
+        "refuted. A bound near the claim says that the noise is what it should be and that the attack would have seen "
+        "less of it. A bound far below the claim says only that there were too few releases to tell: it confirms "
+        "nothing.",
         f"Each bound holds with confidence {audit['confidence']:.0%}, and so do all verdicts together "
         f"({audit['software']}). At the stated δ no number of trials that can be afforded tells much; at a larger δ′ "
         "the same noise has a smaller ε, known exactly, and there the comparison is made. *As ε* translates the bound "
         "back to the stated δ by the shape of "
         "the claimed curve, and shows how close the audit came; *at δ* is the bound at the stated δ, without that "
-        "help. The profile alone claims its own part of the ε of its release. Settings *as published* use nothing but "
+        "help. The profile alone, and each of the sums over images, claims its own part of the ε of its release. "
+        "Settings *as published* use nothing but "
         "the file, without knowing which row is whose, which no accounting counts on; they are there to find leaks, "
         "and their bounds are far from the claim.",
         _table(heading, rows) if rows else _UNAUDITED,
         "In the tests the code is broken on purpose (less noise, rows that are too long, a leaked count, missing "
-        "padding, seeded noise, rows in the table's order, categories shown too early), and the audit must find each.",
+        "padding, seeded noise, rows in the table's order, categories shown too early, images whose last bits depend "
+        "on how many there are), and the audit must find each.",
     ]
-    if isinstance(release, RecordsRelease | AggregatesRelease):
+    if release is not None:
         parts.append(f"To audit the setting of this release: `{audit_command(release)}`")
     return parts
 
 
-def audit_command(release: Release) -> str:
+def audit_command(release: Artefact) -> str:
     """The command that audits the setting of a release."""
     promise, kind = release.manifest.promise, release.manifest.kind
-    words = [f"microtome audit --kind {kind} --epsilon {promise.epsilon:g} --delta {promise.delta:g}"]
+    words = ["microtome audit --images" if isinstance(release, ImageRelease) else "microtome audit"]
+    words.append(f"--kind {kind} --epsilon {promise.epsilon:g} --delta {promise.delta:g}")
     words.append(f"--neighbours {promise.neighbours} --accountant {promise.accountant}")
-    if isinstance(release, RecordsRelease):
-        words.append(f"--directions {release.mechanism.directions.kind}")
-        if release.mechanism.subsample is not None:
-            words.append(f"--subsample {release.mechanism.subsample:g}")
+    if isinstance(release, RecordsRelease | ImageRowsRelease):
+        slices = release.mechanism if isinstance(release, RecordsRelease) else release.mechanism.slices
+        words.append(f"--directions {slices.directions.kind}")
+        words += [] if slices.subsample is None else [f"--subsample {slices.subsample:g}"]
     elif isinstance(release, AggregatesRelease):
         words += [] if release.mechanism.pivot is None else [f"--pivot {shlex.quote(release.mechanism.pivot)}"]
     return " ".join(words)
 
 
 def _is_like(setting: str, release: Artefact) -> bool:
-    """Whether an audited setting is of the release's kind, or of the profile, under its neighbours."""
-    kind = "records" if isinstance(release, RecordsRelease) else "aggregates"
-    of_table = isinstance(release, RecordsRelease | AggregatesRelease)
-    words = setting.split(", ")
-    return of_table and words[0] in (kind, "profile") and release.manifest.promise.neighbours.value in words
+    """Whether an audited setting is of the release's kind, or of a part of it, under its neighbours."""
+    words, manifest = setting.split(", "), release.manifest
+    images = words[0] == "images"
+    parts = _PARTS_OF_SUMS if isinstance(release, ImageMomentsRelease) else ()
+    return (
+        images == isinstance(release, ImageRelease)
+        and words[1 if images else 0] in (manifest.kind.value, "profile", *parts)
+        and manifest.promise.neighbours.value in words
+    )
 
 
 def _table(heading: list[str], rows: list[list[str]]) -> str:
