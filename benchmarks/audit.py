@@ -10,6 +10,7 @@ import json
 import sys
 
 from microtome.auditing import audit, suite
+from microtome.whole_file import write_text
 from results import FOLDER, environment
 
 
@@ -33,9 +34,7 @@ def main() -> None:
         "environment": environment(),
     }
     path = FOLDER / "audit.json"
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_text(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     sys.exit(1 if found.violations else 0)
 
 

@@ -61,9 +61,9 @@ class ResultFile:
         self.runs = [run for run in self._read() if run["key"] != key]
         self.runs.append({"key": key, **values, "environment": environment()})
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.path.with_suffix(".partial")
-        partial.write_text(json.dumps({"runs": self.runs}, indent=1) + "\n")
-        partial.replace(self.path)
+        from microtome.whole_file import write_text  # not at the top: workers of rival methods do without Microtome
+
+        write_text(self.path, json.dumps({"runs": self.runs}, indent=1) + "\n")
 
     def _read(self) -> list[dict[str, Any]]:
         """The runs as they are in the file now: another process may have added some."""

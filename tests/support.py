@@ -15,7 +15,9 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
+from microtome import whole_file
 from microtome.accounting import Ledger
 from microtome.images import ImageSet
 from microtome.private import (
@@ -92,6 +94,15 @@ def repeatable_noise(seed: int = 0) -> Iterator[None]:
 
     with patch.object(SystemRandomness, "__init__", start):
         yield
+
+
+def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on no file can be completed."""
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(whole_file.os, "fsync", full)
 
 
 def publish(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from microtome.errors import OutputError
-from microtome.whole_file import SUFFIX, WholeFile, whole_file, write_text
+from microtome.whole_file import SUFFIX, WholeFile, whole_file, whole_folder, write_text
 
 
 def _partials(folder: Path) -> list[str]:
@@ -93,4 +93,38 @@ def test_a_disk_that_cannot_be_written_is_our_error(tmp_path):
 
 def test_a_name_of_the_longest_kind_still_fits(tmp_path):
     write_text(tmp_path / ("ä" * 120), "x")
+    assert _partials(tmp_path) == []
+
+
+def test_a_folder_is_there_whole_or_the_old_one_stays(tmp_path):
+    path = tmp_path / "pictures"
+    with whole_folder(path) as folder:
+        (folder / "first.png").write_text("1")
+        assert not path.exists()
+    assert [one.name for one in path.iterdir()] == ["first.png"]
+
+    def interrupted() -> None:
+        with whole_folder(path) as folder:
+            (folder / "second.png").write_text("2")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [one.name for one in path.iterdir()] == ["first.png"]
+    with whole_folder(path) as folder:
+        (folder / "third.png").write_text("3")
+    assert [one.name for one in path.iterdir()] == ["third.png"]
+    assert _partials(tmp_path) == []
+
+
+def test_a_folder_that_a_killed_run_left_is_swept(tmp_path):
+    killed = (
+        "import os, sys; from pathlib import Path; from microtome.whole_file import whole_folder\n"
+        "with whole_folder(Path(sys.argv[1])) as folder:\n"
+        "    (folder / 'half').mkdir(); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", killed, str(tmp_path / "pictures")], check=False)
+    assert len(_partials(tmp_path)) == 1
+    with whole_folder(tmp_path / "pictures"), whole_folder(tmp_path / "pictures"):
+        assert len(_partials(tmp_path)) == 2
     assert _partials(tmp_path) == []

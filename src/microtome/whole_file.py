@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -76,6 +77,22 @@ def whole_file(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
         pending.discard()
 
 
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill, put in the place of ``path`` at the end and removed on any error."""
+    path = Path(os.path.realpath(path))
+    with disk_errors(path):
+        sweep(path)
+        partial, lock = _exclusive_folder(path)
+    try:
+        with disk_errors(path):
+            yield partial
+            _exchange(partial, path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        os.close(lock)
+
+
 def write_text(path: Path, text: str, *, mode: int = 0o666) -> None:
     """Write a text file, whole or not at all."""
     with whole_file(path, mode=mode) as file:
@@ -101,10 +118,11 @@ def sweep(path: Path) -> None:
 
 
 def _remove_if_abandoned(left: Path) -> None:
-    handle = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
+    folder = left.is_dir()
+    handle = os.open(left, (os.O_RDONLY if folder else os.O_RDWR) | os.O_NOFOLLOW)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        left.unlink()
+        shutil.rmtree(left) if folder else left.unlink()
     finally:
         os.close(handle)
 
@@ -116,9 +134,38 @@ def _exclusive(path: Path, mode: int) -> tuple[Path, BinaryIO]:
         if fcntl is not None:
             with suppress(OSError):  # no locks here: then nothing is swept here either
                 fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.fstat(handle).st_nlink:
+        try:
+            swept = os.fstat(handle).st_nlink == 0
+        except OSError:
+            partial.unlink(missing_ok=True)
+            os.close(handle)
+            raise
+        if not swept:
             return partial, os.fdopen(handle, "w+b")
         os.close(handle)  # swept between its making and its lock
+
+
+def _exclusive_folder(path: Path) -> tuple[Path, int]:
+    """A new folder beside ``path``, and the handle that holds its lock."""
+    partial = path.with_name(f"{_prefix(path)}{secrets.token_hex(8)}{SUFFIX}")
+    partial.mkdir()
+    handle = os.open(partial, os.O_RDONLY)
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+    return partial, handle
+
+
+def _exchange(partial: Path, path: Path) -> None:
+    """Put a folder in its place; one that is there already is moved aside first, and removed last."""
+    if not path.is_dir():
+        os.replace(partial, path)
+    else:
+        aside = path.with_name(f"{_prefix(path)}{secrets.token_hex(8)}{SUFFIX}")
+        os.replace(path, aside)
+        os.replace(partial, path)
+        shutil.rmtree(aside)
+    _sync_directory(path.parent)
 
 
 def _prefix(path: Path) -> str:

@@ -27,7 +27,7 @@ TIGHTNESS = 1e-3
 def discretised_epsilon(parts: list[tuple[Pair, int]], wanted: float) -> float:
     orders: list[Callable[[float], float]] = [LossDistribution(parts).delta]
     if not all(pair.symmetric for pair, _ in parts):
-        orders.append(LossDistribution([(pair.reversed(), count) for pair, count in parts]).delta)
+        orders.append(LossDistribution([(pair.reversed, count) for pair, count in parts]).delta)
     return smallest_epsilon(lambda e: max(order(e) for order in orders), wanted)
 
 

@@ -27,7 +27,7 @@ def test_both_orders_are_the_integral_of_the_definition(at: float, rate: float) 
     null = stats.norm.pdf(x)
     mixture = (1 - rate) * null + rate * stats.norm.pdf(x, 1.5)
     pair = amplify(gaussian_pair(1.5).forward, rate, symmetric=False)
-    for p, q, order in [(mixture, null, pair), (null, mixture, pair.reversed())]:
+    for p, q, order in [(mixture, null, pair), (null, mixture, pair.reversed)]:
         wanted = np.maximum(0.0, p - math.exp(at) * q).sum() * (x[1] - x[0])
         assert float(order.divergence(np.array([at]))[0]) == pytest.approx(wanted, abs=1e-8)
 

@@ -310,7 +310,7 @@ def test_interrupted_and_resumed_is_as_never_interrupted(tmp_path: Path) -> None
     stopped = fit(build(), path, ledger, FixedRandomness(), progress=StopAt(13, KeyboardInterrupt))
     assert not stopped.finished_
     assert AdaptationCheckpoint.load(path).step == 13
-    assert ledger.entries("t")[0].status == "pending"
+    assert ledger.entries("t")[0].status == "reserved"
     resumed = fit(build(), path, ledger, FixedRandomness(), resume=True)
     assert resumed.finished_
     assert same(weights(resumed.model_.network), weights(whole.model_.network))

@@ -162,14 +162,44 @@ def test_resuming_needs_the_debit_and_goes_on_after_what_was_done() -> None:
     ledger = Ledger()
     first = paid(SystemRandomness(), ledger)
     common: dict[str, Any] = {"ledger": ledger, "dataset": "faces", "randomness": SystemRandomness()}
-    resumed = resume_batches(records(), first.plan, entry=first.entry, done=5, **common)
+    resumed = resume_batches(records(), first.plan, binding=first.binding, done=5, **common)
     with pytest.raises(BudgetError, match="already"):
         resumed.batch(4, flat)
     assert resumed.batch(5, flat).rows.shape == (first.plan.num_rows, 6)
-    with pytest.raises(BudgetError, match="no debit"):
-        resume_batches(records(), first.plan, entry="0" * 32, done=5, **common)
-    with pytest.raises(BudgetError, match="no debit"):
-        resume_batches(records(), first.plan, entry=first.entry, done=5, **{**common, "ledger": Ledger()})
+    with pytest.raises(BudgetError, match="no entry"):
+        resume_batches(records(), first.plan, binding="0" * 64, done=5, **common)
+    with pytest.raises(BudgetError, match="no entry"):
+        resume_batches(records(), first.plan, binding=first.binding, done=5, **{**common, "ledger": Ledger()})
+
+
+def test_other_records_of_the_same_shape_are_not_resumed_under_the_old_reservation() -> None:
+    ledger = Ledger()
+    first = paid(SystemRandomness(), ledger)
+    others = records()
+    others[17, 2] += 1.0
+    with pytest.raises(BudgetError, match="these very images"):
+        resume_batches(
+            others, first.plan, binding=first.binding, done=5, ledger=ledger, dataset="faces",
+            randomness=SystemRandomness(),
+        )  # fmt: skip
+
+
+def test_the_binding_tells_nothing_without_the_ledger() -> None:
+    assert paid(SystemRandomness()).binding != paid(SystemRandomness()).binding
+
+
+def test_an_encoder_that_mixes_records_is_refused_before_anything_is_drawn() -> None:
+    def centred(batch: np.ndarray) -> np.ndarray:
+        return flat(batch - batch.mean(axis=0))
+
+    def whispering(batch: np.ndarray) -> np.ndarray:
+        return flat(batch) + 1e-12 * batch[0].sum()
+
+    for encode in (centred, whispering):
+        watched = FixedRandomness()
+        with pytest.raises(MicrotomeError, match="one by one"):
+            paid(watched).batch(0, encode)
+        assert watched.asked == []
 
 
 def test_what_is_refused() -> None:

@@ -15,10 +15,11 @@ import pytest
 
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.auditing import AuditKind, AuditRun, AuditSetting, Finding
-from microtome.private import ImageCurator, aggregating, curator, dealing, profile, randomness, slicing
+from microtome.private import ImageCurator, aggregating, curator, profile, randomness, shuffling, slicing
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.profile import ProfileBudget, Tally
 from microtome.schema import Codebook, ImageCode
+from microtome.schema.image_code import _by_frequency, cosines
 
 ERROR = 0.01
 RECORDS = AuditSetting(epsilon=5.0)
@@ -131,17 +132,20 @@ def test_a_residual_that_is_too_long(monkeypatch: Patch) -> None:
     assert audited(IMAGE_SUMS).curve.is_violation
 
 
-def bits_of_the_number_of_rows(self: ImageCode, pixels: np.ndarray, sound: Any = ImageCode.encode) -> np.ndarray:
-    """What libraries of linear algebra do that take another kernel for another number of rows."""
-    return sound(self, pixels) * (1.0 + (-1) ** len(pixels) * 2.0**-49)
-
-
 def matrix_product(self: ImageCode, pixels: np.ndarray) -> np.ndarray:
-    """The encoding that was: one product for a whole block of images."""
-    low, high = self.schema.low, self.schema.high
-    unit = (pixels.astype(np.float64) - low) / (high - low) - self.offset
-    planes = unit.transpose(0, 3, 1, 2).reshape(len(pixels) * self.schema.channels, -1)
-    return np.asarray(planes @ self.plane.T).reshape(len(pixels), self.schema.dim)
+    """The encoding that was: one product in floating point for a whole block of images."""
+    schema = self.schema
+    frequencies = _by_frequency(schema.height, schema.width)[: schema.num_components]
+    rows, columns = cosines(schema.height), cosines(schema.width)
+    basis = np.stack([np.outer(rows[u], columns[v]).ravel() for u, v in frequencies])
+    unit = (pixels.astype(np.float64) - schema.low) / (schema.high - schema.low) - self.offset
+    planes = unit.transpose(0, 3, 1, 2).reshape(len(pixels) * schema.channels, -1)
+    return np.asarray(planes @ basis.T).reshape(len(pixels), schema.dim)
+
+
+def bits_of_the_number_of_rows(self: ImageCode, pixels: np.ndarray) -> np.ndarray:
+    """The same where the library takes another kernel for another number of rows, so that all last bits change."""
+    return matrix_product(self, pixels) * (1.0 + (-1) ** len(pixels) * 2.0**-49)
 
 
 @pytest.mark.parametrize(
@@ -309,8 +313,8 @@ def test_rows_in_the_order_of_the_table(monkeypatch: Patch) -> None:
     def finish(self: Any, *, threads: int = 1) -> Any:
         return iter([self._read(0, int(self._ends[0]))])
 
-    monkeypatch.setattr(dealing.Shuffler, "add", identity)
-    monkeypatch.setattr(dealing.Shuffler, "finish", finish)
+    monkeypatch.setattr(shuffling.Shuffler, "add", identity)
+    monkeypatch.setattr(shuffling.Shuffler, "finish", finish)
     found = audited(AS_PUBLISHED)
     assert found.curve.is_violation
     assert "order of the file" in found.curve.attack

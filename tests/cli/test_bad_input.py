@@ -1,5 +1,7 @@
 """Bad input through the command: a clear message, a code that is not 0, nothing written, nothing spent."""
 
+import errno
+import fcntl
 import gzip
 import os
 import shutil
@@ -216,6 +218,41 @@ def test_damaged_ledger(microtome: Command, desk: Desk) -> None:
     assert desk.left_behind() == ["people.csv.ledger.json"]
 
 
+def test_a_budget_is_not_spent_twice_through_a_link_to_the_table(microtome: Command, desk: Desk) -> None:
+    assert microtome("ledger", "set-budget", desk.ledger, "people.csv", "--epsilon", 6, "--delta", 1e-6).code == 0
+    assert microtome("release", *desk.arguments()).code == 0
+    away = desk.folder.parent / "away"
+    away.mkdir()
+    link = away / "alias.csv"
+    link.symlink_to(desk.table)
+    outcome = microtome("release", link, *desk.arguments(output=away / "again.release")[1:])
+    assert outcome.code == EXPLAINED
+    assert "budget" in outcome.err
+    assert [path.name for path in away.iterdir()] == ["alias.csv"]
+    assert Ledger(desk.ledger).datasets() == ["people.csv"]
+
+
+def test_a_ledger_behind_a_link_that_leads_nowhere(microtome: Command, desk: Desk) -> None:
+    desk.ledger.symlink_to(desk.folder / "unplugged.json")
+    outcome = microtome("release", *desk.arguments())
+    assert outcome.code == EXPLAINED
+    assert "does not exist" in outcome.err
+    assert not desk.output.exists()
+    assert microtome("ledger", "show", desk.ledger).code == EXPLAINED
+
+
+def test_a_ledger_that_cannot_be_locked(microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    outcome = microtome("release", *desk.arguments())
+    assert outcome.code == EXPLAINED
+    assert "No locks available" in outcome.err
+    assert not desk.output.exists()
+    assert not desk.ledger.exists()
+
+
 def test_output_that_exists(microtome: Command, desk: Desk) -> None:
     desk.output.write_text("precious")
     outcome = microtome("release", *desk.arguments())
@@ -262,7 +299,7 @@ def test_disk_that_fills_up(microtome: Command, desk: Desk, monkeypatch: pytest.
     assert f"{desk.output} cannot be written: No space left on device" in " ".join(outcome.err.split())
     assert desk.left_behind() == ["people.csv.ledger.json", "people.csv.ledger.json.lock"]
     # Noise was drawn, so it stays debited: a crash may overcharge, never undercharge.
-    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["pending", "pending"]
+    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["reserved", "reserved"]
 
 
 def test_messages_with_brackets_are_printed_as_they_are(microtome: Command, desk: Desk) -> None:
@@ -283,7 +320,7 @@ def test_tables_that_do_not_fit_the_disk(microtome: Command, desk: Desk, monkeyp
     assert outcome.code == EXPLAINED
     assert f"{desk.output} cannot be written: No space left on device" in " ".join(outcome.err.split())
     assert desk.left_behind() == ["people.csv.ledger.json", "people.csv.ledger.json.lock"]
-    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["pending", "pending"]
+    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["reserved", "reserved"]
 
 
 def test_interruption_says_so(microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,7 +364,7 @@ def test_ctrl_c_halfway(desk: Desk) -> None:
     assert "interrupted" in err
     assert "Traceback" not in err
     assert desk.left_behind() == ["people.csv.ledger.json", "people.csv.ledger.json.lock"]
-    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["pending", "pending"]
+    assert [entry.status for entry in Ledger(desk.ledger).entries()] == ["reserved", "reserved"]
 
 
 def test_no_permission(microtome: Command, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from microtome.cli import demo
 from microtome.release import Release, manifest
 from microtome.synthesis import Synthesizer
 from microtome.training import Checkpoint, Trainer
+from support import fill_disk
 
 EXPLAINED, USAGE, INTERRUPTED = 1, 2, 130
 SETTINGS = {
@@ -145,12 +146,7 @@ def test_unknown_option(microtome: Command, desk: Path) -> None:
 
 
 def test_full_disk(microtome: Command, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: Path, data: bytes) -> int:
-        with self.open("wb") as file:
-            file.write(data[:10])
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
+    fill_disk(monkeypatch)
     refused(microtome, desk, "out.model.checkpoint cannot be written", "No space left")
 
 

@@ -11,6 +11,7 @@ from cli_support import Command
 from fit_support import planted, planted_release
 from microtome.release import Release
 from microtome.training import FitSettings, tuning
+from support import fill_disk
 
 
 @pytest.fixture
@@ -54,12 +55,7 @@ def test_two_trials_then_one_more_then_fit(microtome: Command, desk: Path) -> No
 
 
 def test_full_disk_leaves_no_half_settings(microtome: Command, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: Path, text: str, **_: Any) -> int:
-        with self.open("w") as file:
-            file.write(text[:5])
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_text", full)
+    fill_disk(monkeypatch)
     outcome = microtome(*arguments(desk, "--trials", 1))
     assert (outcome.code, "No space left" in outcome.err) == (1, True)
     assert sorted(path.name for path in desk.iterdir()) == ["[a].release", "base.json", "best.json.trials.sqlite3"]

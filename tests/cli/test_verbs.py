@@ -12,6 +12,7 @@ import pytest
 import typer
 from cli_support import Command, Desk
 
+from microtome.accounting import Accountant, GaussianEvent, Ledger, Neighbours
 from microtome.cli import demo
 from microtome.cli.main import app
 from microtome.release import Release
@@ -26,6 +27,7 @@ VERBS = [
     ("schema",),
     ("schema", "draft"),
     ("schema", "check"),
+    ("schema", "confirm"),
     ("ledger",),
     ("ledger", "show"),
     ("ledger", "set-budget"),
@@ -154,7 +156,7 @@ def test_inspect_refuses_a_damaged_file(microtome: Command, desk: Desk) -> None:
     assert microtome("inspect", desk.table).code == 1
 
 
-def test_a_drafted_schema_is_checked_and_released(microtome: Command, desk: Desk) -> None:
+def test_a_drafted_schema_is_checked_confirmed_and_released(microtome: Command, desk: Desk) -> None:
     drafted = desk.folder / "draft.yaml"
     assert microtome("schema", "draft", desk.table, "-o", drafted, "--target", "owner").code == 0
     assert microtome("schema", "check", drafted).code == 0
@@ -163,9 +165,21 @@ def test_a_drafted_schema_is_checked_and_released(microtome: Command, desk: Desk
     assert "to be learnt with budget" in text
     assert "Köln" not in text
     outcome = microtome("release", *desk.arguments(schema=drafted))
+    assert outcome.code == 1
+    assert "schema confirm" in outcome.err
+    assert not desk.ledger.exists()
+    drafted.write_text(text.replace("missing: allowed", "missing: allowed  # by law"), encoding="utf-8")
+    outcome = microtome("schema", "confirm", drafted)
+    assert outcome.code == 0, outcome.err
+    assert "age: integer (int64), may be missing" in outcome.out
+    assert "# by law" in drafted.read_text(encoding="utf-8")
+    assert "confirmed before" in microtome("schema", "confirm", drafted).out
+    outcome = microtome("release", *desk.arguments(schema=drafted))
     assert outcome.code == 0, outcome.err
     assert microtome("schema", "draft", desk.table, "-o", drafted).code == 1
     assert microtome("schema", "draft", desk.table, "-o", drafted, "--force").code == 0
+    outcome = microtome("release", *desk.arguments(schema=drafted, force=True, types_are_public=True))
+    assert outcome.code == 0, outcome.err
 
 
 def test_identifiers_are_refused_with_advice(microtome: Command, desk: Desk) -> None:
@@ -207,9 +221,61 @@ def test_ledger_says_what_was_spent_and_what_is_left(microtome: Command, desk: D
     text = microtome("ledger", "show", desk.ledger).out
     for part in ("people.csv", "profile", "slices", "blank-one", "budget ε = 9"):
         assert part in text
-    outcome = microtome("ledger", "set-budget", desk.ledger, "people.csv", "--epsilon", 1, "--delta", 1e-6)
+
+
+def test_release_says_what_the_data_set_has_cost_in_all(microtome: Command, desk: Desk) -> None:
+    assert "people.csv: spent ε = 5 at δ = 1e-06 in all" in microtome("release", *desk.arguments()).out
+    second = microtome("release", *desk.arguments(output=desk.folder / "second.release")).out
+    (account,) = json.loads(microtome("ledger", "show", desk.ledger, "--json").out)
+    assert 5.0 < account["spent"]["epsilon"] < 10.0
+    assert f"spent ε = {account['spent']['epsilon']:.4g}" in second
+    assert "no budget is set" in second
+
+
+def test_a_budget_below_what_is_spent_freezes(microtome: Command, desk: Desk) -> None:
+    def budget(epsilon: float) -> str:
+        outcome = microtome("ledger", "set-budget", desk.ledger, "people.csv", "--epsilon", epsilon, "--delta", 1e-6)
+        assert outcome.code == 0
+        return outcome.out
+
+    assert microtome("release", *desk.arguments()).code == 0
+    assert "frozen" in budget(1)
+    again = desk.arguments(output=desk.folder / "second.release", epsilon=0.1)
+    outcome = microtome("release", *again)
     assert outcome.code == 1
-    assert "already" in outcome.err
+    assert "frozen" in outcome.err
+    shown = microtome("ledger", "show", desk.ledger).out
+    assert "spent ε = 5" in shown
+    assert "frozen" in shown
+    (account,) = json.loads(microtome("ledger", "show", desk.ledger, "--json").out)
+    assert account["frozen"]
+    assert "frozen" not in budget(9)
+    assert microtome("release", *again).code == 0
+    assert "budget before: ε = 1 at" in microtome("ledger", "show", desk.ledger).out
+    (account,) = json.loads(microtome("ledger", "show", desk.ledger, "--json").out)
+    assert [change["epsilon"] for change in account["budgets"]] == [1.0, 9.0]
+
+
+def test_ledger_says_which_reservations_were_never_settled(microtome: Command, desk: Desk) -> None:
+    book = Ledger(desk.ledger)
+    how: dict[str, Any] = {"neighbours": Neighbours.BLANK_ONE, "accountant": Accountant.EXACT}
+    crashed = book.reserve("people.csv", [GaussianEvent(mu=0.5)], purpose="release", **how)
+    book.cancel(book.reserve("people.csv", [GaussianEvent(mu=5.0)], purpose="release", **how))
+    text = microtome("ledger", "show", desk.ledger).out
+    assert "1 reservation was never settled" in text
+    assert "they count" in text
+    assert "cancelled" in text
+    (account,) = json.loads(microtome("ledger", "show", desk.ledger, "--json").out)
+    assert account["unsettled"] == [crashed]
+    assert [entry["status"] for entry in account["entries"]] == ["reserved", "cancelled"]
+    assert account["spent"]["epsilon"] == book.spent("people.csv", delta=1e-6) < account["entries"][1]["epsilon"]
+
+
+def test_ledger_of_a_data_set_that_is_not_in_it(microtome: Command, desk: Desk) -> None:
+    microtome("ledger", "set-budget", desk.ledger, "people.csv", "--epsilon", 9, "--delta", 1e-6)
+    outcome = microtome("ledger", "show", desk.ledger, "--dataset", "peple.csv")
+    assert outcome.code == 1
+    assert "no data set 'peple.csv'; it has 'people.csv'" in outcome.err
 
 
 def test_names_with_brackets_are_shown_whole(microtome: Command, desk: Desk) -> None:

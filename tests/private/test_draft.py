@@ -7,10 +7,12 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
+from microtome.accounting import Ledger
 from microtome.errors import SchemaError
-from microtome.private import draft_schema
-from microtome.schema import Kind
-from support import people
+from microtome.private import draft_schema, release
+from microtome.schema import Kind, Schema
+from microtome.schema.document import confirmed_text
+from support import people, publish
 
 KINDS = {
     "town": Kind.CATEGORICAL,
@@ -73,3 +75,31 @@ def test_what_is_to_be_left_out_must_exist() -> None:
 def test_a_pandas_index_is_not_drafted() -> None:
     frame = pd.DataFrame({"age": [1, 2]}, index=["Ada", "Bob"])
     assert draft_schema(frame).names == ["age"]
+
+
+@pytest.mark.parametrize("one", [37, 37.5, "unknown", None], ids=str)
+def test_what_one_record_did_to_a_type_waits_for_somebody_to_confirm_it(one: object, tmp_path: Path) -> None:
+    """37 makes a column whole, 37.5 makes it decimal, "unknown" text; in pandas a gap makes whole numbers decimal."""
+    table = tmp_path / "people.csv"
+    table.write_text("age,owner\n" + "".join(f"{age},true\n" for age in [*range(20, 60), one]))
+    frame = pd.read_csv(table) if one is None else table
+    drafted = draft_schema(frame, target="owner")
+    assert drafted.drafted
+    ledger = Ledger()
+    with pytest.raises(SchemaError, match=r"draft.*confirm"):
+        release(frame, drafted, epsilon=1.0, delta=1e-4, ledger=ledger, output=tmp_path / "t.release")
+    assert ledger.entries() == []
+    assert list(tmp_path.iterdir()) == [table]
+
+
+def test_a_draft_stays_one_on_its_way_through_a_document_until_it_is_confirmed(tmp_path: Path) -> None:
+    drafted = draft_schema(people(50))
+    path = tmp_path / "schema.yaml"
+    path.write_text(drafted.to_yaml(), encoding="utf-8")
+    assert Schema.load(path) == drafted
+    assert Schema.load(path).drafted
+    path.write_text(confirmed_text(drafted.to_yaml()), encoding="utf-8")
+    assert Schema.load(path) == drafted.confirm()
+    assert confirmed_text(drafted.to_yaml()) == drafted.confirm().to_yaml()
+    published = publish(people(), Schema.load(path), tmp_path / "t.release")
+    assert "drafted" not in published.manifest.schema

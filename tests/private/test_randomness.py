@@ -10,7 +10,7 @@ from scipy import stats
 import microtome.private
 from microtome.errors import MicrotomeError
 from microtome.private import Randomness, SystemRandomness, release
-from microtome.private.randomness import GRID, add_gaussian_noise, haar_block
+from microtome.private.randomness import GRID, add_gaussian_noise, haar_columns
 from support import FixedRandomness, repeatable_noise
 
 NUM_DRAWS = 20_000
@@ -104,9 +104,9 @@ NUM_BLOCKS = 3000
 
 
 @pytest.mark.parametrize("dim", [2, 5])
-def test_haar_blocks_are_uniform(dim: int) -> None:
+def test_haar_columns_are_uniform(dim: int) -> None:
     rng = np.random.default_rng(11)
-    blocks = np.stack([haar_block(dim, rng) for _ in range(NUM_BLOCKS)])
+    blocks = np.stack([haar_columns(dim, dim, rng) for _ in range(NUM_BLOCKS)])
     gram = np.einsum("nij,nik->njk", blocks, blocks)
     assert np.abs(gram - np.eye(dim)).max() < 1e-12
     # Every coordinate of a uniform point of the sphere: its square is Beta(1/2, (d−1)/2).

@@ -14,7 +14,7 @@ TABLE = DATA / "acs_ca" / "ACSPublicCoverage_CA2018_40pct.parquet"
 
 @pytest.mark.skipif(not TABLE.exists(), reason="no census table; set MICROTOME_DATA to the folder that holds acs_ca")
 def test_a_census_table_as_it_comes(tmp_path: Path) -> None:
-    opened = publish(TABLE, draft_schema(TABLE), tmp_path / "t.release", delta=1e-6)
+    opened = publish(TABLE, draft_schema(TABLE).confirm(), tmp_path / "t.release", delta=1e-6)
     stored = pq.ParquetFile(TABLE)
     assert opened.num_rows == stored.metadata.num_rows
     levels = np.zeros((20, len(opened.schema.columns)), np.int64)

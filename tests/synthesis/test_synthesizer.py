@@ -21,6 +21,7 @@ from microtome.synthesis import Synthesizer
 from microtome.synthesis.sampler import CHUNK_ROWS
 from microtome.training import Checkpoint, read_tensors, write_tensors
 from microtome.training.statistics import row_layout
+from support import fill_disk
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +137,7 @@ def test_model_files_hold_no_pickle_and_can_be_shared(people_model: Synthesizer,
     plain.touch()
     assert path.stat().st_mode == plain.stat().st_mode
     with safe_open(path, framework="numpy") as file:
-        assert set(file.metadata()) == {"microtome"}
+        assert set(file.metadata()) == {"microtome", "microtome_sha256"}
         assert all(file.get_tensor(name).dtype.kind in "fi" for name in file.keys())  # noqa: SIM118
     with pytest.raises(Exception, match=r"."):
         list(pickletools.genops(path.read_bytes()))
@@ -152,18 +153,12 @@ def test_existing_files_are_kept_unless_forced(people_model: Synthesizer, tmp_pa
     assert len(Synthesizer.load(path).sample(2)) == 2
 
 
-def full(self: Path, data: bytes) -> int:
-    with self.open("wb") as file:
-        file.write(data[:10])
-    raise OSError(28, "No space left on device")
-
-
 def test_full_disk_leaves_the_old_model(
     people_model: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "m"
     path.write_text("old")
-    monkeypatch.setattr(Path, "write_bytes", full)
+    fill_disk(monkeypatch)
     with pytest.raises(OutputError, match="No space left"):
         people_model.save(path, force=True)
     assert [one.name for one in tmp_path.iterdir()] == ["m"]
@@ -175,14 +170,14 @@ def test_models_cut_short_are_explained(left: float, people_model: Synthesizer, 
     people_model.save(tmp_path / "m")
     content = (tmp_path / "m").read_bytes()
     (tmp_path / "m").write_bytes(content[: int(left * len(content))])
-    with pytest.raises(ModelError, match=r"m: .*damaged"):
+    with pytest.raises(ModelError, match=r"m: .*(damaged|an empty file)"):
         Synthesizer.load(tmp_path / "m")
 
 
 def test_models_with_a_part_missing_are_explained(people_model: Synthesizer, tmp_path: Path) -> None:
     path = tmp_path / "m"
     people_model.save(path)
-    tensors, document = read_tensors(path, "microtome-model-1")
+    tensors, document = read_tensors(path, "microtome-model-2")
     for name in ("schema", "codebook", "network", "origin"):
         write_tensors(path, tensors, {key: value for key, value in document.items() if key != name})
         with pytest.raises(ModelError, match="damaged"):
@@ -199,7 +194,7 @@ def test_models_with_a_part_missing_are_explained(people_model: Synthesizer, tmp
 def test_files_of_another_kind_are_refused(people_release: Release, people_model: Synthesizer, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no such file"):
         Synthesizer.load(tmp_path / "none")
-    with pytest.raises(ModelError, match="format"):
+    with pytest.raises(ModelError, match="it is a release, not a model; 'microtome fit' makes a model"):
         Synthesizer.load(people_release.path)
     people_model.save(tmp_path / "m")
     with pytest.raises(ReleaseError):

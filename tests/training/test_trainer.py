@@ -32,7 +32,7 @@ from microtome.training import Checkpoint, Fit, FitSettings, LossMix, SliceChoic
 from microtome.training.losses import TrainingLoss
 from microtome.training.statistics import row_layout
 from microtome.training.trainer import one_cycle
-from support import levels_of
+from support import fill_disk, levels_of
 
 PAIRS = list(combinations(("shape", "colour", "large"), 2))
 
@@ -444,12 +444,7 @@ def test_progress_is_told_every_step(strong_release: Release) -> None:
 def test_full_disk_ends_training_with_an_explanation(
     strong_release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: Path, data: bytes) -> int:
-        with self.open("wb") as file:
-            file.write(data[:10])
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
+    fill_disk(monkeypatch)
     with pytest.raises(OutputError, match="No space left"):
         fitted(strong_release, quick(steps=2), checkpoint=tmp_path / "c")
     assert list(tmp_path.iterdir()) == []

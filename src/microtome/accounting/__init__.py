@@ -9,11 +9,16 @@ Numbers only: this package sees no data. It reads like ``docs/privacy.md``:
     divergence.py         pairs of outputs, sliced and subsampled            sections 3 and 5
     profile.py            the exact δ(ε) of a composition                    section 4
     loss_distribution.py  … where no closed form is left
+    merging.py            … and where there are hundreds of different parts
     renyi.py              Rényi, Theorem 1, Proposition 2                    section 3
     accountant.py         δ of ε, and ε of δ
     calibration.py        the noise that a promise needs
     comparison.py         the accountants side by side
+    verification.py       whether a stated promise is kept
     ledger.py             what was spent, what is left                       sections 4 and 6
+    ledger_records.py     … record by record
+    ledger_file.py        … on disk
+    ledger_place.py       … which file that is, and whose turn
 """
 
 from microtome.accounting.accountant import Accountant, delta, epsilon
@@ -30,11 +35,13 @@ from microtome.accounting.events import (
     event_from_dict,
 )
 from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
-from microtome.accounting.ledger import Ledger, Remaining
-from microtome.accounting.ledger_file import Budget, Entry
+from microtome.accounting.ledger import Account, Ledger, Remaining
+from microtome.accounting.ledger_records import Budget, Entry
 from microtome.accounting.neighbours import Neighbours
+from microtome.accounting.verification import verify_promise
 
 __all__ = [
+    "Account",
     "Accountant",
     "Budget",
     "DirectionKind",
@@ -58,4 +65,5 @@ __all__ = [
     "gaussian_epsilon",
     "gaussian_mu",
     "noise_by_accountant",
+    "verify_promise",
 ]

@@ -56,7 +56,7 @@ def _builder(
         event = SliceEvent(directions=directions, row_distance=distance, noise_scale=sigma)
         if subsample is None:
             return [event]
-        symmetric = neighbours is Neighbours.REPLACE_ONE
+        symmetric = neighbours.symmetric
         return [SubsampledEvent(rate=subsample, event=event, symmetric=symmetric)]
 
     return build

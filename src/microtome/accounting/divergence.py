@@ -20,6 +20,7 @@ References to sections are to ``docs/privacy.md``.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from microtome.accounting.projection_law import projection_law
 HockeyStick = Callable[[FloatArray], FloatArray]
 
 _CHUNK = 1 << 14
+_CACHED = 64
+"""Pairs that are kept: a search for a budget composes the same ones again and again."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,6 +47,7 @@ class Pair:
         """Whether both orders are the same, so that one of them tells all."""
         return self.forward is self.backward
 
+    @cached_property
     def reversed(self) -> "Pair":
         """The pair Q, P."""
         return Pair(forward=self.backward, backward=self.forward)
@@ -94,12 +98,14 @@ def slice_hockey_stick(event: SliceEvent, base_mu: float = 0.0) -> HockeyStick:
     return stick
 
 
+@lru_cache(maxsize=_CACHED)
 def slice_pair(event: SliceEvent) -> Pair:
     """The slices of two neighbouring tables."""
     stick = slice_hockey_stick(event)
     return Pair(forward=stick, backward=stick)
 
 
+@lru_cache(maxsize=_CACHED)
 def subsampled_pair(event: SubsampledEvent) -> Pair:
     """The slices of padded Poisson samples of two neighbouring tables, the larger table first."""
     return amplify(slice_hockey_stick(event.event), event.rate, symmetric=event.symmetric)

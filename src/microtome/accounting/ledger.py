@@ -1,16 +1,15 @@
 """The book of what was spent on which data set (``docs/privacy.md``, sections 4 and 6).
 
-A debit is on the disk before the noise is drawn: a crash may overcharge, it never undercharges. A set budget
-is enforced by the exact accountant on the composition of all entries, whatever accountant planned them. A
-spent budget refuses; it never warns.
+A reservation is on the disk before the noise is drawn: a crash may overcharge, it never undercharges. A set budget is
+enforced by the exact accountant on the composition of all entries that count, whatever accountant planned them. A spent
+budget refuses; it never warns.
 """
 
 import math
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,21 +18,29 @@ from scipy.optimize import brentq
 from microtome.accounting.accountant import Accountant
 from microtome.accounting.accountant import delta as delta_of
 from microtome.accounting.accountant import epsilon as epsilon_of
-from microtome.accounting.events import Event, GaussianEvent
+from microtome.accounting.events import Event, GaussianEvent, event_from_dict
 from microtome.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from microtome.accounting.inversion import log_excess
-from microtome.accounting.ledger_file import (
+from microtome.accounting.ledger_file import read_book, write_book
+from microtome.accounting.ledger_place import locked, real_path
+from microtome.accounting.ledger_records import (
+    CANCELLED,
     RELEASED,
+    RESERVED,
     Book,
     Budget,
+    Cancel,
     Entry,
-    locked,
-    read_book,
-    write_book,
+    Record,
+    Reserve,
+    SetBudget,
+    Settle,
 )
 from microtome.accounting.neighbours import Neighbours
 from microtome.accounting.ranges import require_probability
 from microtome.errors import BudgetError, ParameterError
+
+_PATIENCE = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,48 +57,80 @@ class Remaining:
     epsilon: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """How a data set stands.
+
+    Attributes:
+        dataset: its name.
+        spent: ε of all that counts, by the exact accountant; ``inf`` where there is none at this δ.
+        delta: the δ at which ``spent`` is stated: the budget's, if there is one.
+        budget: the most that may be spent.
+        left: what still fits; None without a budget.
+        frozen: whether more is spent than the budget allows, so that nothing further is.
+        entries: all entries, cancelled ones included, oldest first.
+        budgets: all budgets that were ever set, oldest first.
+    """
+
+    dataset: str
+    spent: float
+    delta: float
+    budget: Budget | None
+    left: Remaining | None
+    frozen: bool
+    entries: tuple[Entry, ...]
+    budgets: tuple[SetBudget, ...]
+
+    @property
+    def unsettled(self) -> tuple[Entry, ...]:
+        """Reservations that were neither settled nor cancelled; they count."""
+        return tuple(entry for entry in self.entries if entry.status == RESERVED)
+
+
 class Ledger:
     """What was spent on which data set, in a file or, without a path, in memory."""
 
-    def __init__(self, path: str | Path | None = None) -> None:
-        """Open the ledger at ``path``, which need not exist yet; a damaged one is refused at once."""
+    def __init__(self, path: str | Path | None = None, *, patience: float = _PATIENCE) -> None:
+        """Open the ledger at ``path``, which need not exist yet; a damaged one is refused at once.
+
+        Args:
+            path: where the book is; a link leads to the book that it points to.
+            patience: seconds to wait for another writer.
+        """
         self._path = None if path is None else Path(path)
+        self._patience = patience
         self._memory = Book()
         self._guard = threading.Lock()
         self._read()
 
     def set_budget(self, dataset: str, *, epsilon: float, delta: float) -> None:
-        """Set the most that may ever be spent on ``dataset``.
+        """Set the most that may be spent on ``dataset`` from now on.
+
+        A budget below what is spent already freezes the data set: nothing further fits, until the budget is raised.
 
         Raises:
-            BudgetError: more is spent already, or under different neighbouring relations.
+            BudgetError: the entries are under different neighbouring relations.
         """
         _require_name("dataset", dataset)
         budget = Budget(epsilon=epsilon, delta=delta)
-        with self._writing() as book:
-            entries = _of(book, dataset)
-            _require_one_relation(dataset, [entry.neighbours for entry in entries])
-            events = _events(entries)
-            if delta_of(events, epsilon) > delta:
-                spent = epsilon_of(events, delta)
-                raise BudgetError(
-                    f"data set {dataset!r} has spent epsilon={spent:.6g} at delta={delta:g} already, "
-                    f"more than the budget of epsilon={epsilon:g}"
-                )
-            self._write(replace(book, budgets={**book.budgets, dataset: budget}))
+
+        def record(book: Book) -> SetBudget:
+            _require_one_relation(dataset, [entry.neighbours for entry in _counted(book, dataset)])
+            return SetBudget(dataset=dataset, budget=budget, time=_now())
+
+        self._append(record)
 
     def budget(self, dataset: str) -> Budget | None:
         """The budget of ``dataset``, if one is set."""
         return self._read().budgets.get(dataset)
 
     def check(self, dataset: str, events: Sequence[Event], *, neighbours: Neighbours) -> None:
-        """Raise the ``BudgetError`` that a debit of ``events`` would raise; record nothing."""
+        """Raise the ``BudgetError`` that a reservation of ``events`` would raise; record nothing."""
         book = self._read()
-        if dataset in book.budgets:
-            entry = _entry(dataset, events, purpose="check", neighbours=neighbours, accountant=Accountant.EXACT)
-            _require_room(book.budgets[dataset], _of(book, dataset), entry)
+        entry = _entry(dataset, events, purpose="check", neighbours=neighbours, accountant=Accountant.EXACT)
+        _require_room(book, entry)
 
-    def debit(
+    def reserve(
         self,
         dataset: str,
         events: Sequence[Event],
@@ -110,38 +149,44 @@ class Ledger:
             accountant: the accountant by which they were planned; a set budget is enforced by the exact one.
 
         Returns:
-            The id of the entry, for ``complete``.
+            The id of the entry, for ``settle`` or ``cancel``.
 
         Raises:
             BudgetError: a set budget would be exceeded, or relations would be mixed under it.
         """
-        _require_name("dataset", dataset)
-        if not events:
-            raise ParameterError(f"a debit of data set {dataset!r} needs at least one event, got none")
         entry = _entry(dataset, events, purpose=purpose, neighbours=neighbours, accountant=accountant)
-        with self._writing() as book:
-            if dataset in book.budgets:
-                _require_room(book.budgets[dataset], _of(book, dataset), entry)
-            self._write(replace(book, entries=(*book.entries, entry)))
+
+        def record(book: Book) -> Reserve:
+            _require_room(book, entry)
+            return Reserve(entry=entry)
+
+        self._append(record)
         return entry.id
 
-    def complete(self, entry_id: str, *, artefact: str) -> None:
-        """Mark an entry as released, with the checksum of what was written. One never completed still counts."""
+    def settle(self, entry_id: str, *, artefact: str) -> None:
+        """Mark an entry as released, with the checksum of what was written. One that is never settled still counts."""
         _require_name("artefact", artefact)
-        with self._writing() as book:
-            entry = next((entry for entry in book.entries if entry.id == entry_id), None)
-            if entry is None:
-                raise ParameterError(f"the ledger has no entry {entry_id!r}")
-            if entry.artefact not in (None, artefact):
-                raise ParameterError(f"entry {entry_id!r} was completed before, with artefact {entry.artefact!r}")
-            done = replace(entry, status=RELEASED, artefact=artefact)
-            entries = tuple(done if other is entry else other for other in book.entries)
-            self._write(replace(book, entries=entries))
+        self._close(Settle(id=entry_id, artefact=artefact, time=_now()), RELEASED, artefact)
+
+    def cancel(self, entry_id: str) -> None:
+        """Take back an entry whose work ended before any noise was drawn, so that nothing can have been published.
+
+        It stays in the book as "cancelled" and no longer counts. A settled entry cannot be cancelled.
+        """
+        self._close(Cancel(id=entry_id, time=_now()), CANCELLED, None)
+
+    def _close(self, record: Settle | Cancel, status: str, artefact: str | None) -> None:
+        """Add the last record of an entry; once more is the same, and not another record."""
+
+        def unless_done(book: Book) -> Settle | Cancel | None:
+            wanted = (record.id, status, artefact)
+            return None if any((one.id, one.status, one.artefact) == wanted for one in book.entries) else record
+
+        self._append(unless_done)
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
-        """All entries, or those of one data set, oldest first."""
-        book = self._read()
-        return list(book.entries) if dataset is None else _of(book, dataset)
+        """All entries, or those of one data set, cancelled ones included, oldest first."""
+        return [entry for entry in self._read().entries if dataset in (None, entry.dataset)]
 
     def datasets(self) -> list[str]:
         """Names of all data sets with an entry or a budget, sorted."""
@@ -149,13 +194,13 @@ class Ledger:
         return sorted({*book.budgets, *(entry.dataset for entry in book.entries)})
 
     def spent(self, dataset: str, *, delta: float) -> float:
-        """ε at ``delta`` of all entries of ``dataset`` together, pending ones included, by the exact accountant.
+        """ε at ``delta`` of all entries of ``dataset`` that count, reserved ones included, by the exact accountant.
 
         If entries differ in their neighbouring relation the figure holds for ``blank-one``, which both
         others imply.
         """
         require_probability("delta", delta)
-        return epsilon_of(_events(self.entries(dataset)), delta)
+        return epsilon_of(_events(_counted(self._read(), dataset)), delta)
 
     def remaining(self, dataset: str) -> Remaining | None:
         """What is left of the budget of ``dataset``; None if no budget is set.
@@ -164,47 +209,72 @@ class Ledger:
         """
         book = self._read()
         budget = book.budgets.get(dataset)
-        if budget is None:
-            return None
-        mu = _largest_mu(_events(_of(book, dataset)), budget)
-        return Remaining(mu=mu, epsilon=gaussian_epsilon(budget.delta, mu))
+        return None if budget is None else _remaining(_events(_counted(book, dataset)), budget)
+
+    def account(self, dataset: str, *, delta: float) -> Account:
+        """What ``dataset`` has cost in all, at its budget's δ or else at ``delta``, and what is left."""
+        require_probability("delta", delta)
+        book = self._read()
+        events, budget = _events(_counted(book, dataset)), book.budgets.get(dataset)
+        at = delta if budget is None else budget.delta
+        frozen = budget is not None and not _fits(events, budget)
+        return Account(
+            dataset=dataset,
+            spent=epsilon_of(events, at),
+            delta=at,
+            budget=budget,
+            left=None if budget is None else _remaining(events, budget),
+            frozen=frozen,
+            entries=tuple(entry for entry in book.entries if entry.dataset == dataset),
+            budgets=tuple(
+                record for record in book.records if isinstance(record, SetBudget) and record.dataset == dataset
+            ),
+        )
 
     def _read(self) -> Book:
-        return self._memory if self._path is None else read_book(self._path)
+        return self._memory if self._path is None else read_book(real_path(self._path))
 
-    def _write(self, book: Book) -> None:
-        if self._path is None:
-            self._memory = book
-        else:
-            write_book(self._path, book)
-
-    @contextmanager
-    def _writing(self) -> Iterator[Book]:
-        """The book as it is now, with all other writers kept out until the end."""
+    def _append(self, record: Callable[[Book], Record | None]) -> None:
+        """Add what ``record`` makes of the book as it is now, with all other writers kept out until it is written."""
         with self._guard:
             if self._path is None:
-                yield self._memory
-            else:
-                with locked(self._path):
-                    yield read_book(self._path)
+                self._memory = _with(self._memory, record(self._memory))
+                return
+            real = real_path(self._path)
+            with locked(real, patience=self._patience):
+                before = read_book(real)
+                after = _with(before, record(before))
+                if after is not before:
+                    write_book(real, after)
+
+
+def _with(book: Book, record: Record | None) -> Book:
+    return book if record is None else book.adding(record)
 
 
 def _entry(
     dataset: str, events: Sequence[Event], *, purpose: str, neighbours: Neighbours, accountant: Accountant
 ) -> Entry:
+    """A new entry; events are taken as a reader of the book will find them."""
+    _require_name("dataset", dataset)
+    _require_name("purpose", purpose)
     return Entry(
         id=uuid.uuid4().hex,
         dataset=dataset,
-        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        time=_now(),
         purpose=purpose,
         neighbours=Neighbours(neighbours),
         accountant=Accountant(accountant),
-        events=tuple(events),
+        events=tuple(event_from_dict(event.to_dict()) for event in events),
     )
 
 
-def _of(book: Book, dataset: str) -> list[Entry]:
-    return [entry for entry in book.entries if entry.dataset == dataset]
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _counted(book: Book, dataset: str) -> list[Entry]:
+    return [entry for entry in book.entries if entry.dataset == dataset and entry.counts]
 
 
 def _events(entries: Sequence[Entry]) -> list[Event]:
@@ -214,6 +284,10 @@ def _events(entries: Sequence[Entry]) -> list[Event]:
 def _require_name(parameter: str, value: str) -> None:
     if not isinstance(value, str) or not value.strip():
         raise ParameterError(f"{parameter} must be a text that is not empty, got {value!r}")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ParameterError(f"{parameter} must be text that can be written as UTF-8, got {value!r}") from None
 
 
 def _require_one_relation(dataset: str, relations: Sequence[Neighbours]) -> None:
@@ -225,18 +299,34 @@ def _require_one_relation(dataset: str, relations: Sequence[Neighbours]) -> None
         )
 
 
-def _require_room(budget: Budget, entries: Sequence[Entry], entry: Entry) -> None:
+def _require_room(book: Book, entry: Entry) -> None:
+    budget = book.budgets.get(entry.dataset)
+    if budget is None:
+        return
+    entries = _counted(book, entry.dataset)
     _require_one_relation(entry.dataset, [other.neighbours for other in (*entries, entry)])
     before = _events(entries)
-    if delta_of([*before, *entry.events], budget.epsilon) <= budget.delta:
+    if _fits([*before, *entry.events], budget):
         return
+    limit = f"data set {entry.dataset!r} has a budget of epsilon={budget.epsilon:g} at delta={budget.delta:g}"
     spent = epsilon_of(before, budget.delta)
+    if not _fits(before, budget):
+        raise BudgetError(
+            f"{limit} and has spent {spent:.6g} already: it is frozen, and nothing further may be spent on it unless "
+            "its budget is raised ('microtome ledger set-budget'); nothing was spent"
+        )
     asked = epsilon_of(entry.events, budget.delta)
-    left = gaussian_epsilon(budget.delta, _largest_mu(before, budget))
-    raise BudgetError(
-        f"data set {entry.dataset!r} has a budget of epsilon={budget.epsilon:g} at delta={budget.delta:g}: "
-        f"spent {spent:.6g}, asked {asked:.6g}, left {left:.6g}; nothing was spent"
-    )
+    left = _remaining(before, budget).epsilon
+    raise BudgetError(f"{limit}: spent {spent:.6g}, asked {asked:.6g}, left {left:.6g}; nothing was spent")
+
+
+def _fits(events: Sequence[Event], budget: Budget) -> bool:
+    return delta_of(events, budget.epsilon) <= budget.delta
+
+
+def _remaining(events: Sequence[Event], budget: Budget) -> Remaining:
+    mu = _largest_mu(events, budget)
+    return Remaining(mu=mu, epsilon=gaussian_epsilon(budget.delta, mu))
 
 
 def _largest_mu(events: Sequence[Event], budget: Budget) -> float:

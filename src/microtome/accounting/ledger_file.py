@@ -1,203 +1,196 @@
-"""How a ledger is kept on disk: one JSON file that people can read, replaced whole, one writer at a time.
+"""How a ledger is kept on disk: one JSON file that people can read, replaced whole.
 
-    {"format": "microtome-ledger", "version": 1,
-     "budgets": {"people": {"epsilon": 5.0, "delta": 1e-06}},
-     "entries": [{"id": …, "dataset": …, "time": …, "purpose": …, "neighbours": …, "accountant": …,
-                  "events": […], "status": "pending" | "released", "artefact": … | null}]}
+    {"format": "microtome-ledger", "version": 2,
+     "records": [{"kind": "budget", …, "previous": …}, {"kind": "reserve", …, "previous": …}, …],
+     "head": …}
 
-Writers hold an exclusive lock on a file beside it (``NAME.lock``), write a temporary file, flush it to the
-disk and rename it over the old one, so that a crash leaves the old book or the new one and never half of one.
-A file that cannot be understood in full is an error: an unread entry would be spent twice.
+Every record names the SHA-256 of the one before, and the head is that of the last, so a record that was changed,
+removed, doubled or moved is noticed. A file that cannot be understood in full is an error: an unread entry would be
+spent twice.
+
+Version 1, which had budgets and entries side by side and no digests, is read too. It becomes version 2 when it is next
+written; what it did not say (when a budget was set, when an entry was completed) stays unknown.
 """
 
-import fcntl
+import hashlib
 import json
-import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 
-from microtome.accounting.accountant import Accountant
-from microtome.accounting.events import Event, event_from_dict
-from microtome.accounting.neighbours import Neighbours
-from microtome.accounting.ranges import require_positive, require_probability
+from microtome.accounting.ledger_place import require_one_name
+from microtome.accounting.ledger_records import (
+    Book,
+    Json,
+    Record,
+    Reserve,
+    SetBudget,
+    Settle,
+    budget_from_dict,
+    entry_from_dict,
+    record_from_dict,
+    text,
+)
 from microtome.errors import BudgetError, OutputError, ParameterError
+from microtome.whole_file import write_text
 
 FORMAT = "microtome-ledger"
-VERSION = 1
-PENDING, RELEASED = "pending", "released"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Budget:
-    """The most that may ever be spent on a data set."""
-
-    epsilon: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        require_positive("epsilon", self.epsilon)
-        require_probability("delta", self.delta)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One touch of a data set.
-
-    Attributes:
-        id: unique name of the entry.
-        dataset: name of the data set.
-        time: when it was debited, UTC, ISO 8601.
-        purpose: what for, in words.
-        neighbours: the relation that the events are counted under.
-        accountant: the accountant by which the touch was planned.
-        events: what was done.
-        status: "pending" from the debit on, "released" once the result was written. Both count.
-        artefact: checksum of the result, if written.
-    """
-
-    id: str
-    dataset: str
-    time: str
-    purpose: str
-    neighbours: Neighbours
-    accountant: Accountant
-    events: tuple[Event, ...]
-    status: str = PENDING
-    artefact: str | None = None
-
-    def to_dict(self) -> dict[str, object]:
-        """The entry as a JSON object."""
-        return {
-            "id": self.id,
-            "dataset": self.dataset,
-            "time": self.time,
-            "purpose": self.purpose,
-            "neighbours": self.neighbours.value,
-            "accountant": self.accountant.value,
-            "events": [event.to_dict() for event in self.events],
-            "status": self.status,
-            "artefact": self.artefact,
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Book:
-    """Everything a ledger knows: budgets by data set, and entries in the order they were debited."""
-
-    budgets: Mapping[str, Budget] = field(default_factory=dict)
-    entries: tuple[Entry, ...] = ()
+VERSION = 2
+_FIELDS = {"format", "version", "records", "head"}
+_FIELDS_OF_VERSION_1 = {"format", "version", "budgets", "entries"}
+_FIELDS_OF_ENTRY_1 = {
+    "id", "dataset", "time", "purpose", "neighbours", "accountant", "events", "status", "artefact",
+}  # fmt: skip
+_LARGEST_FILE = 1 << 28
+_OWN_FILE = 0o600
+_NOTHING = hashlib.sha256(f"{FORMAT} {VERSION}".encode()).hexdigest()
+"""What the first record names as the one before."""
 
 
 def read_book(path: Path) -> Book:
     """The book at ``path``; an empty one if there is no such file.
 
     Raises:
-        BudgetError: the file is damaged, foreign, or of a version that this Microtome does not know.
+        BudgetError: the file is damaged, altered, foreign, or of a version that this Microtome does not know.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        require_one_name(path)
+        if path.stat().st_size > _LARGEST_FILE:
+            raise BudgetError(f"{path} is larger than any ledger of Microtome; give another path")
+        content = path.read_bytes()
     except FileNotFoundError:
         return Book()
     except OSError as error:
         raise BudgetError(f"cannot read the ledger {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise BudgetError(f"the ledger {path} is damaged ({error}); restore it from a backup") from error
+    try:
+        return _book(_parsed(content), path)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise BudgetError(
+            f"the ledger {path} is damaged or was edited ({error}); restore it from a backup that has all its releases"
+        ) from error
+
+
+def _parsed(content: bytes) -> object:
+    return json.loads(content.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number)
+
+
+def _object(pairs: list[tuple[str, object]]) -> Json:
+    """An object whose keys are all different: of two values for one key, one would go unread."""
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ParameterError(f"a key occurs twice in the object with {sorted(result)}")
+    return result
+
+
+def _no_number(name: str) -> object:
+    raise ParameterError(f"{name} is no number")
+
+
+def _book(content: object, path: Path) -> Book:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BudgetError(f"{path} is not a ledger of Microtome; give another path")
-    if content.get("version") != VERSION:
-        raise BudgetError(
-            f"the ledger {path} has version {content.get('version')!r} and this Microtome knows "
-            f"version {VERSION}; use the Microtome that wrote it, or a newer one"
-        )
-    try:
-        return _book(content)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BudgetError(f"the ledger {path} is damaged ({error!r}); restore it from a backup") from error
+    version = content.get("version")
+    if type(version) is int and version == VERSION:
+        return _chained(content)
+    if type(version) is int and version == 1:
+        return _version_1(content)
+    raise BudgetError(
+        f"the ledger {path} has version {version!r} and this Microtome knows versions 1 and {VERSION}; use the "
+        "Microtome that wrote it, or a newer one"
+    )
 
 
-def _book(content: Mapping[str, object]) -> Book:
+def _chained(content: Json) -> Book:
+    _require_fields(content, _FIELDS, "a ledger")
+    lines = content["records"]
+    if not isinstance(lines, list):
+        raise ParameterError("records must be a list")
+    records: list[Record] = []
+    head = _NOTHING
+    for number, line in enumerate(lines, start=1):
+        if not isinstance(line, dict) or line.get("previous") != head:
+            raise ParameterError(f"record {number} does not follow from the one before")
+        record = record_from_dict(line)
+        if _canonical(_linked(record, head)) != _canonical(line):
+            raise ParameterError(f"record {number} is not as it was written")
+        head = _digest(line)
+        records.append(record)
+    if content["head"] != head:
+        raise ParameterError("the last records are missing or were changed: the head is not that of the last one")
+    return _checked(records)
+
+
+def _version_1(content: Json) -> Book:
+    _require_fields(content, _FIELDS_OF_VERSION_1, "a ledger of version 1")
     budgets, entries = content["budgets"], content["entries"]
     if not isinstance(budgets, dict) or not isinstance(entries, list):
         raise ParameterError("budgets must be an object and entries a list")
-    parsed = tuple(_entry(entry) for entry in entries)
-    if len({entry.id for entry in parsed}) != len(parsed):
-        raise ParameterError("two entries have the same id")
-    return Book(
-        budgets={
-            name: Budget(epsilon=float(budget["epsilon"]), delta=float(budget["delta"]))
-            for name, budget in budgets.items()
-        },
-        entries=parsed,
-    )
+    records = [record for entry in entries for record in _entry_of_version_1(entry)]
+    for name, budget in budgets.items():
+        _require_fields(budget, {"epsilon", "delta"}, "a budget")
+        records.append(SetBudget(dataset=name, budget=budget_from_dict(budget), time=None))
+    return _checked(records)
 
 
-def _entry(record: Mapping[str, object]) -> Entry:
-    events = record["events"]
-    status, artefact = record["status"], record["artefact"]
-    if not isinstance(events, list) or status not in (PENDING, RELEASED):
-        raise ParameterError(f"an entry has events {events!r} and status {status!r}")
-    if artefact is not None and not isinstance(artefact, str):
-        raise ParameterError(f"an entry has the artefact {artefact!r}")
-    texts = {name: record[name] for name in ("id", "dataset", "time", "purpose")}
-    if not all(isinstance(text, str) for text in texts.values()):
-        raise ParameterError(f"an entry has fields that are no text: {texts!r}")
-    return Entry(
-        **{name: str(text) for name, text in texts.items()},
-        neighbours=Neighbours(str(record["neighbours"])),
-        accountant=Accountant(str(record["accountant"])),
-        events=tuple(event_from_dict(event) for event in events),
-        status=str(status),
-        artefact=artefact,
-    )
+def _entry_of_version_1(given: object) -> list[Record]:
+    _require_fields(given, _FIELDS_OF_ENTRY_1, "an entry")
+    assert isinstance(given, dict)
+    entry = entry_from_dict(given)
+    status, artefact = given["status"], given["artefact"]
+    if status == "pending" and artefact is None:
+        return [Reserve(entry=entry)]
+    if status == "released":
+        return [Reserve(entry=entry), Settle(id=entry.id, artefact=text(given, "artefact"), time=None)]
+    raise ParameterError(f"entry {entry.id!r} has status {status!r} and artefact {artefact!r}")
+
+
+def _require_fields(given: object, names: set[str], what: str) -> None:
+    if not isinstance(given, dict) or set(given) != names:
+        has = sorted(given) if isinstance(given, dict) else given
+        raise ParameterError(f"{what} has the fields {sorted(names)} and no others, got {has!r}")
+
+
+def _checked(records: list[Record]) -> Book:
+    book = Book(tuple(records))
+    _ = book.entries
+    return book
 
 
 def write_book(path: Path, book: Book) -> None:
-    """Replace the file at ``path`` by ``book``; it is on the disk when this returns."""
-    content = {
-        "format": FORMAT,
-        "version": VERSION,
-        "budgets": {name: {"epsilon": budget.epsilon, "delta": budget.delta} for name, budget in book.budgets.items()},
-        "entries": [entry.to_dict() for entry in book.entries],
-    }
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """Replace the file at ``path`` by ``book``; it is on the disk when this returns.
+
+    Raises:
+        ParameterError: the book holds something that JSON cannot.
+        OutputError: the disk refuses it; the old book is still there.
+    """
     try:
-        _replace(path, text)
-    except OSError as error:
-        raise OutputError(f"cannot write the ledger {path}: {error.strerror}") from error
+        written = _rendered(book)
+        size = len(written.encode("utf-8"))
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"this cannot be written to the ledger {path}: {error}; nothing was spent") from error
+    if size > _LARGEST_FILE:
+        raise OutputError(f"the ledger {path} would grow too large to be read again; go on in a new one")
+    try:
+        write_text(path, written, mode=_OWN_FILE)
+    except OutputError as error:
+        raise OutputError(f"the ledger cannot be kept: {error}") from error
 
 
-def _replace(path: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+def _rendered(book: Book) -> str:
+    head, lines = _NOTHING, []
+    for record in book.records:
+        lines.append(_linked(record, head))
+        head = _digest(lines[-1])
+    content = {"format": FORMAT, "version": VERSION, "records": lines, "head": head}
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep all other writers of the ledger at ``path`` out, in this process and in others."""
-    lock = path.with_name(path.name + ".lock")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise OutputError(f"cannot lock the ledger {path} by {lock}: {error.strerror}") from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+def _linked(record: Record, previous: str) -> Json:
+    return {**record.to_dict(), "previous": previous}
+
+
+def _digest(line: Mapping[str, object]) -> str:
+    return hashlib.sha256(_canonical(line).encode()).hexdigest()
+
+
+def _canonical(line: Mapping[str, object]) -> str:
+    return json.dumps(line, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -24,6 +24,7 @@ added to δ by its bound.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ _EVERY_DOT = 256
 _POINTS_PER_PART = 8192
 _FEWEST_POINTS = 1 << 15
 _POINTS_PER_ROOT = 2300
+_CACHED = 128
 _SUPPORT_GRID = 2.0 ** np.arange(-14, 30, 0.125)
 _LARGEST_TILT = 1e6
 _LOG_TILTS = (math.log(1e-4), math.log(1e5))
@@ -73,7 +75,7 @@ class LossDistribution:
     def __init__(self, parts: Sequence[tuple[Pair, int]]) -> None:
         """Compose each pair as many times as the number beside it says."""
         supports = [_support(pair) for pair, _ in parts]
-        self._step = _spread(parts, supports) / _num_points(sum(count for _, count in parts))
+        self._step = _power_of_two(_spread(parts, supports) / _num_points(sum(count for _, count in parts)))
         self._parts = [
             _discretise(pair, support, self._step, count)
             for support, (pair, count) in zip(supports, parts, strict=True)
@@ -184,6 +186,12 @@ def _wrapped(masses: FloatArray, size: int) -> FloatArray:
     return total
 
 
+def _power_of_two(step: float) -> float:
+    """The step rounded down, so that nearly equal compositions have the same and share what is discretised."""
+    return math.ldexp(1.0, math.floor(math.log2(step)))
+
+
+@lru_cache(maxsize=_CACHED)
 def _support(pair: Pair) -> tuple[float, float]:
     """Losses beyond which the divergence, in either order, is below the tail that counts as δ."""
     return -_reach(pair.backward(_SUPPORT_GRID)), _reach(pair.forward(_SUPPORT_GRID))
@@ -194,6 +202,7 @@ def _reach(divergences: FloatArray) -> float:
     return float(_SUPPORT_GRID[small[0] if small.size else -1])
 
 
+@lru_cache(maxsize=2 * _CACHED)
 def _discretise(pair: Pair, support: tuple[float, float], step: float, count: int) -> _Losses:
     points = _dots(min(math.floor(support[0] / step), -1), max(math.ceil(support[1] / step), 1))
     zero = int(np.searchsorted(points, 0))

@@ -30,6 +30,7 @@ from microtome.accounting.events import Event, FailureEvent, GaussianEvent, Slic
 from microtome.accounting.gaussian import FloatArray, gaussian_delta
 from microtome.accounting.inversion import Profile
 from microtome.accounting.loss_distribution import LossDistribution
+from microtome.accounting.merging import merged
 from microtome.accounting.projection_law import panel_nodes
 from microtome.errors import ParameterError
 
@@ -107,7 +108,7 @@ def _total(parts: Sequence[tuple[object, int]]) -> int:
 
 
 def _subsampled_profile(pair: Pair, mu: float) -> Profile:
-    orders = [pair] if pair.symmetric else [pair, pair.reversed()]
+    orders = [pair] if pair.symmetric else [pair, pair.reversed]
     return lambda epsilon: max(_after_gaussian(order, mu, epsilon) for order in orders)
 
 
@@ -131,11 +132,13 @@ def _deviate_edges(kink: float) -> FloatArray:
 
 
 def _convolved_profile(parts: Composition) -> Profile:
-    pairs = [(slice_pair(event), count) for event, count in parts.slices]
-    pairs += [(subsampled_pair(event), count) for event, count in parts.subsampled]
+    pairs = [
+        (slice_pair(event) if isinstance(event, SliceEvent) else subsampled_pair(event), count)
+        for event, count in merged([*parts.slices, *parts.subsampled])
+    ]
     if parts.mu > 0:
         pairs.append((gaussian_pair(parts.mu), 1))
     orders = [LossDistribution(pairs)]
     if not all(pair.symmetric for pair, _ in pairs):
-        orders.append(LossDistribution([(pair.reversed(), count) for pair, count in pairs]))
+        orders.append(LossDistribution([(pair.reversed, count) for pair, count in pairs]))
     return lambda epsilon: max(losses.delta(epsilon) for losses in orders)

@@ -109,8 +109,8 @@ class DomainAdapter:
     ) -> Self:
         """Train.
 
-        Private target images are looked at in every step from epoch ``align_from`` to ``align_to``; the ledger is
-        debited for all of these before the first. A release was paid for when it was made, and training on it is free.
+        Private target images are looked at in every step from epoch ``align_from`` to ``align_to``; all of
+        these are reserved in the ledger before the first. A release was paid for when it was made: training on it is free.
 
         Args:
             source_images: Public images: an ``ImageSet`` or an array (images first, channels last). Or a release of
@@ -119,7 +119,7 @@ class DomainAdapter:
             target: The private images, without labels; or a release of such images, or its path; or, for a source
                 that is a release, public images.
             public_target: Say that target images are public. They are private unless this is said.
-            ledger: The book to debit, or its path; without it nothing remembers what was spent.
+            ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
             dataset: The private images' name in the book.
             checkpoint: Where to keep the state of the run, so that it can be resumed.
             resume: Go on from the checkpoint if there is one. The ledger of the first run must be given again.
@@ -133,7 +133,7 @@ class DomainAdapter:
             book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
             return self._fit_private(source_images, source_labels, target, run, book, dataset, SystemRandomness())
         if ledger is not None:
-            raise ParameterError("a release was paid for when it was made; no ledger is debited for training on it")
+            raise ParameterError("a release was paid for when it was made; no ledger is needed for training on it")
         if self.privacy is not None:
             raise ParameterError("the release has its own promise; leave epsilon and delta out")
         if released is not None:
@@ -182,7 +182,7 @@ class DomainAdapter:
             look=trainer.look.settings() if self.settings.moves is Moved.LOOK else None,
         )
         if self.finished_:
-            ledger.complete(entry, artefact=self._model.fingerprint())
+            ledger.settle(entry, artefact=self._model.fingerprint())
         return self
 
     def _fit_release(self, source_images: Any, source_labels: Any, release: ImageRelease, run: Run) -> Self:

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from microtome.adaptation.trainer import AdaptationTrainer
 from microtome.errors import ModelError
-from microtome.training import read_tensors, write_tensors
-from microtome.training.checkpoint import optimiser_tensors, restore_optimiser
+from microtome.training.checkpoint import grouped, optimiser_tensors, restore_run, whole_number
+from microtome.training.tensor_file import contents_of, read_tensors, write_tensors
 
-_FORMAT = "microtome-adaptation-checkpoint-2"
+_FORMAT = "microtome-adaptation-checkpoint-3"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,7 +23,7 @@ class AdaptationCheckpoint:
 
     Attributes:
         run: What the run is, in plain values: settings, seed, sizes, promise. A run goes on only as what it was.
-        entry: The ledger's entry that paid for the private steps.
+        binding: Ties the run to the ledger's entry that paid for it and to the private images it was paid for.
         step: The step to go on from.
         network: The network's state.
         look: The look's state.
@@ -32,7 +32,7 @@ class AdaptationCheckpoint:
     """
 
     run: Mapping[str, Any]
-    entry: str
+    binding: str
     step: int
     network: Mapping[str, Tensor]
     look: Mapping[str, Tensor]
@@ -40,11 +40,11 @@ class AdaptationCheckpoint:
     random: Tensor
 
     @classmethod
-    def of(cls, trainer: AdaptationTrainer, run: Mapping[str, Any], entry: str, step: int) -> AdaptationCheckpoint:
+    def of(cls, trainer: AdaptationTrainer, run: Mapping[str, Any], binding: str, step: int) -> AdaptationCheckpoint:
         """The state of a trainer."""
         return cls(
             run=run,
-            entry=entry,
+            binding=binding,
             step=step,
             network=trainer.network.state_dict(),
             look=trainer.look.state_dict(),
@@ -61,25 +61,23 @@ class AdaptationCheckpoint:
             "random": {"state": self.random},
         }
         tensors = {f"{group}/{name}": tensor for group, entries in groups.items() for name, tensor in entries.items()}
-        write_tensors(path, tensors, {"format": _FORMAT, "run": self.run, "entry": self.entry, "step": self.step})
+        write_tensors(path, tensors, {"format": _FORMAT, "run": self.run, "binding": self.binding, "step": self.step})
 
     @classmethod
     def load(cls, path: Path) -> AdaptationCheckpoint:
         """Read it."""
         tensors, document = read_tensors(path, _FORMAT)
-        groups: dict[str, dict[str, Tensor]] = {"network": {}, "look": {}, "optimiser": {}, "random": {}}
-        for name, tensor in tensors.items():
-            group, _, rest = name.partition("/")
-            groups[group][rest] = tensor
-        return cls(
-            run=document["run"],
-            entry=document["entry"],
-            step=document["step"],
-            network=groups["network"],
-            look=groups["look"],
-            optimiser=groups["optimiser"],
-            random=groups["random"]["state"],
-        )
+        with contents_of(path):
+            groups = grouped(tensors, ("network", "look", "optimiser", "random"))
+            return cls(
+                run={**document["run"], "seed": whole_number(document["run"]["seed"], "seed")},
+                binding=str(document["binding"]),
+                step=whole_number(document["step"], "step"),
+                network=groups["network"],
+                look=groups["look"],
+                optimiser=groups["optimiser"],
+                random=groups["random"]["state"],
+            )
 
     def restore(self, trainer: AdaptationTrainer, run: Mapping[str, Any], path: Path) -> None:
         """Put a trainer of the same run where this one was."""
@@ -89,8 +87,10 @@ class AdaptationCheckpoint:
                 f"{path} is of another run: its {different[0]} is {self.run.get(different[0])!r}, not "
                 f"{run.get(different[0])!r}; use the same, or start anew without resuming"
             )
-        trainer.network.load_state_dict(dict(self.network))
-        trainer.look.load_state_dict(dict(self.look))
-        restore_optimiser(trainer.optimiser, self.optimiser)
-        trainer.random.set_state(self.random)
+        restore_run(
+            path,
+            modules=[(trainer.network, self.network), (trainer.look, self.look)],
+            optimiser=(trainer.optimiser, self.optimiser),
+            random=(trainer.random, self.random),
+        )
         trainer.step = self.step

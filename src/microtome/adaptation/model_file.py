@@ -10,10 +10,9 @@ from typing import Any
 from microtome.adaptation.network import AdaptationNetwork, build_network
 from microtome.adaptation.promise import AdaptationPromise
 from microtome.adaptation.settings import AdaptationSettings
-from microtome.errors import ModelError
-from microtome.training import read_tensors, write_tensors
+from microtome.training.tensor_file import contents_of, load_weights, read_tensors, write_tensors
 
-_FORMAT = "microtome-adapter-1"
+_FORMAT = "microtome-adapter-2"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,11 +64,15 @@ class AdapterModel:
     def load(cls, path: Path) -> AdapterModel:
         """Read a model."""
         tensors, document = read_tensors(path, _FORMAT)
-        try:
+        with contents_of(path):
             settings = AdaptationSettings.from_dict(document["settings"])
             channels, height, width = document["shape"]
+            if not isinstance(document["classes"], list) or not document["classes"]:
+                raise ValueError(f"its classes are {document['classes']!r}")
+            promise = AdaptationPromise.from_dict(document["promise"])
+            promise.verify()
             network = build_network((channels, height, width), len(document["classes"]), settings.radius, seed=0)
-            network.load_state_dict(tensors)
+            load_weights(path, network, tensors)
             size, values = document["image_size"], document["value_range"]
             return cls(
                 network=network.eval(),
@@ -78,8 +81,6 @@ class AdapterModel:
                 image_size=None if size is None else (size[0], size[1]),
                 value_range=None if values is None else (values[0], values[1]),
                 settings=settings,
-                promise=AdaptationPromise.from_dict(document["promise"]),
+                promise=promise,
                 look=document["look"],
             )
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise ModelError(f"{path}: it is damaged: {error!r}") from error

@@ -1,4 +1,4 @@
-"""Adaptation to private images that are looked at batch by batch: plan, debit, train."""
+"""Adaptation to private images that are looked at batch by batch: plan, reserve, train."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PrivateTraining:
     Attributes:
         settings: How.
         privacy: The promise.
-        ledger: The book that is debited.
+        ledger: The book in which the training is reserved.
         dataset: The private images' name in the book.
         randomness: Source of all noise; anything but ``SystemRandomness`` promises nothing.
         checkpoint: Where to keep the state of the run, if anywhere.
@@ -66,7 +66,7 @@ class PrivateTraining:
 
         def save(step: int) -> None:
             if self.checkpoint is not None:
-                AdaptationCheckpoint.of(trainer, run, batches.entry, step).save(self.checkpoint)
+                AdaptationCheckpoint.of(trainer, run, batches.binding, step).save(self.checkpoint)
 
         finished = trainer.run(PrivateTarget(batches), save)
         return trainer, self._promise(plan, len(private)), finished, batches.entry
@@ -76,7 +76,7 @@ class PrivateTraining:
             return resume_batches(
                 private,
                 plan,
-                entry=self.saved.entry,
+                binding=self.saved.binding,
                 done=max(0, self.saved.step - trainer.first_aligned),
                 ledger=self.ledger,
                 dataset=self.dataset,

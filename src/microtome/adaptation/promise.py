@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from microtome.accounting import Accountant, Event, Neighbours, epsilon, event_from_dict
+from microtome.accounting import Accountant, Event, Neighbours, epsilon, event_from_dict, verify_promise
 from microtome.release import ImageMomentsRelease, ImageRelease, ImageRowsRelease
 
 
@@ -69,6 +69,12 @@ class AdaptationPromise:
             noise_scale=noise,
             beside=beside,
         )
+
+    def verify(self) -> None:
+        """Refuse a promise that its own events contradict."""
+        verify_promise(self.events, stated_epsilon=self.epsilon, stated_delta=self.delta, accountant=self.accountant)
+        if self.beside is not None:
+            self.beside.verify()
 
     def exact_epsilon(self) -> float:
         """ε of all events at δ, by the exact accountant."""

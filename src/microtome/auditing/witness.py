@@ -32,9 +32,10 @@ from microtome.private import (
     release,
     release_images,
 )
-from microtome.private.dealing import Shuffler
-from microtome.private.plan import ProfilePlan, SlicePlan
+from microtome.private.aggregating import TableBudget
+from microtome.private.plan import ProfilePlan
 from microtome.private.profile import Profile, Tally
+from microtome.private.shuffling import Shuffler
 from microtome.release import Artefact, ImageRelease, ImageRowsRelease, RecordsRelease, Release
 
 NOBODY = -1
@@ -70,12 +71,14 @@ class BlankingCurator(Curator):
         return tally
 
     def _work_items(
-        self, width: int, plan: SlicePlan, num_records: int
+        self, width: int, padded: int, num_records: int
     ) -> Iterator[tuple[int, NDArray[np.int64] | None, pa.Table | int]]:
-        return super()._work_items(width, plan, num_records - self.blanks)
+        return super()._work_items(width, padded, num_records - self.blanks)
 
-    def _publish_aggregates(self, output: Path, profile: Profile, profile_plan: ProfilePlan, num_records: int) -> str:
-        return super()._publish_aggregates(output, profile, profile_plan, num_records - self.blanks)
+    def _publish_aggregates(
+        self, output: Path, profile: Profile, profile_plan: ProfilePlan, budget: TableBudget, num_records: int
+    ) -> None:
+        super()._publish_aggregates(output, profile, profile_plan, budget, num_records - self.blanks)
 
 
 class NumberedImages(PrivateImages):
@@ -205,14 +208,8 @@ def publish_release(scene: Scene[Any], settings: PrivacySettings, coins: Coins, 
 
 def _replay(curator: Curator, published: RecordsRelease, num_records: int) -> tuple[Places, Places]:
     """Owners of the rows as they were dealt, and the order in which the file has them."""
-    plan = SlicePlan(
-        law=published.mechanism.directions,
-        noise_scale=published.noise_scale,
-        num_rows=published.num_rows,
-        events=(),
-    )
-    sampler = curator._sampler(plan, num_records)
-    sampled = np.arange(num_records) if sampler is None else sampler.choose(num_records)
+    chosen = curator._sample(num_records, published.num_rows, curator.randomness.stream("sample"))
+    sampled = np.arange(num_records) if chosen is None else chosen
     owners = np.full(published.num_rows, NOBODY)
     owners[: len(sampled)] = sampled
     numbers = np.arange(published.num_rows)[:, None]

@@ -17,7 +17,7 @@ from microtome.accounting import DirectionKind, Neighbours
 from microtome.cli.release import DrawnDirections, ReleaseAccountant
 from microtome.cli.screen import EndedEarly, console, watch
 from microtome.errors import AuditError, ParameterError
-from microtome.release import write_text
+from microtome.whole_file import write_text
 
 _WIDTH = 150
 """Characters a line where there is no terminal to say."""

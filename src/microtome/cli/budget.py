@@ -38,7 +38,7 @@ def budget(
     if slice_dim < 1 or count % slice_dim:
         raise ParameterError(f"{count} directions do not make whole slices of dimension {slice_dim}")
     law = Directions(kind=directions, dim=dim, num_slices=count // slice_dim, slice_dim=slice_dim)
-    nonnegative = neighbours is Neighbours.REPLACE_ONE
+    nonnegative = not neighbours.centred
     if sigma is None:
         assert epsilon is not None
         found = noise_by_accountant(

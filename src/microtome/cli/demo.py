@@ -19,6 +19,7 @@ from microtome.demo import digit_images, population, population_schema
 from microtome.errors import OutputError
 from microtome.images.writing import write_images
 from microtome.release import ReleaseKind
+from microtome.whole_file import whole_file, write_text
 
 _OTHERS = 5
 """One in so many people is kept out of the table, for the report to compare with."""
@@ -48,10 +49,11 @@ def demo(
     others = output / "others.csv"
     _say(f"1. A simulated town: {people:,} people in {table}, and some more in {others} whom the office never sees")
     town = population(people + people // _OTHERS)
-    pacsv.write_csv(town.slice(0, people), table)
-    pacsv.write_csv(town.slice(people), others)
+    for path, rows in ((table, town.slice(0, people)), (others, town.slice(people))):
+        with whole_file(path) as file:
+            pacsv.write_csv(rows, file)
     _say(f"2. What its office declares as public: {schema}")
-    schema.write_text(population_schema().to_yaml(), encoding="utf-8")
+    write_text(schema, population_schema().to_yaml())
     options = f"--schema {schema} --epsilon {epsilon:g} --kind {kind} -o {released}"
     _say(f"3. The only private step: microtome release {table} {options}")
     release_verb.release(table, schema=schema, epsilon=epsilon, output=released, kind=kind, force=force)
@@ -79,7 +81,7 @@ def digits(output: Path, epsilon: float, kind: ReleaseKind, *, force: bool) -> N
     _say(f"1. 1,797 digits of 8 × 8 pixels: {real}. What is declared as public: {schema}")
     images, declared = digit_images()
     write_images(real, images, low=declared.low, high=declared.high)
-    schema.write_text(declared.to_yaml(), encoding="utf-8")
+    write_text(schema, declared.to_yaml())
     options = f"--schema {schema} --epsilon {epsilon:g} --kind {kind} -o {released}"
     _say(f"2. The only private step: microtome release {real} {options}")
     release_verb.release(real, schema=schema, epsilon=epsilon, output=released, kind=kind, force=force)

@@ -79,7 +79,7 @@ def release(
     images = read_images(source, labels=labels, part=part)
     declared = schema_of(images, source, classes) if str(schema) == WORD else ImageSchema.load(schema)
     _refuse_inputs(Path(options["output"]), source, labels, options["ledger"])
-    return release_images(images, declared, **{**options, "dataset": options["dataset"] or source.name})
+    return release_images(images, declared, **options)
 
 
 def _refuse_inputs(output: Path, *inputs: Path | None) -> None:

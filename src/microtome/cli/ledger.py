@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from microtome.accounting import Ledger, epsilon
+from microtome.accounting import Account, Entry, Ledger, epsilon
 from microtome.cli.screen import console
 from microtome.errors import ParameterError
 
@@ -27,13 +27,15 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """List what was spent, data set by data set."""
+    book = Ledger(ledger)
+    known = book.datasets()
     if not ledger.exists():
         raise ParameterError(f"{ledger}: no such ledger")
-    book = Ledger(ledger)
-    names = book.datasets() if dataset is None else [dataset]
-    accounts = [_account(book, name, delta) for name in names]
+    if dataset is not None and dataset not in known:
+        raise ParameterError(f"{ledger} has no data set {dataset!r}; it has {', '.join(map(repr, known)) or 'none'}")
+    accounts = [book.account(name, delta=delta) for name in ([dataset] if dataset is not None else known)]
     if as_json:
-        typer.echo(json.dumps(accounts, indent=2))
+        typer.echo(json.dumps([_as_json(account) for account in accounts], indent=2))
         return
     for account in accounts:
         _print(account)
@@ -43,22 +45,62 @@ def show(
 def set_budget(
     ledger: Book,
     dataset: Annotated[str, typer.Argument(help="The data set's name.")],
-    epsilon: Annotated[float, typer.Option(help="Most ε that may ever be spent on it.")],
+    epsilon: Annotated[float, typer.Option(help="Most ε that may be spent on it.")],
     delta: Annotated[float, typer.Option(help="At this δ.")],
 ) -> None:
-    """Set the most that may ever be spent on a data set; releases beyond it are refused."""
-    Ledger(ledger).set_budget(dataset, epsilon=epsilon, delta=delta)
+    """Set the most that may be spent on a data set; releases beyond it are refused.
+
+    A budget below what is spent already freezes the data set.
+    """
+    book = Ledger(ledger)
+    book.set_budget(dataset, epsilon=epsilon, delta=delta)
     console.print(f"{escape(dataset)}: at most ε = {epsilon:g} at δ = {delta:g}, from now on enforced.", soft_wrap=True)
+    for line in cost_in_words(book.account(dataset, delta=delta)):
+        console.print(escape(line), soft_wrap=True)
 
 
-def _account(book: Ledger, name: str, delta: float) -> dict[str, Any]:
-    budget, remaining = book.budget(name), book.remaining(name)
-    at = budget.delta if budget else delta
+def cost_in_words(account: Account) -> list[str]:
+    """What a data set has cost in all, what is left of its budget, and what was never settled."""
+    lines = [f"{account.dataset}: spent {_stated(account.spent)} at δ = {account.delta:g} in all"]
+    if account.budget is None or account.left is None:
+        lines.append("no budget is set; 'microtome ledger set-budget' sets one and enforces it")
+    elif account.frozen:
+        lines.append(
+            f"frozen: that is more than the budget of ε = {account.budget.epsilon:g} at δ = {account.budget.delta:g}; "
+            "nothing further is spent unless 'microtome ledger set-budget' raises it"
+        )
+    else:
+        lines.append(
+            f"budget ε = {account.budget.epsilon:g} at δ = {account.budget.delta:g}; what still fits is one Gaussian "
+            f"mechanism with ε = {account.left.epsilon:.4g} (budgets add in squares, so this is more than the "
+            "difference)"
+        )
+    if account.unsettled:
+        number = len(account.unsettled)
+        lines.append(
+            f"{number} reservation{'s were' if number > 1 else ' was'} never settled: a run that crashed, or one that "
+            "is under way. Noise may have been drawn, so they count"
+        )
+    return lines
+
+
+def _stated(value: float) -> str:
+    return f"ε = {value:.4g}" if math.isfinite(value) else "without bound"
+
+
+def _as_json(account: Account) -> dict[str, Any]:
+    budget, left = account.budget, account.left
     return {
-        "dataset": name,
+        "dataset": account.dataset,
         "budget": None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta},
-        "spent": {"epsilon": _finite(book.spent(name, delta=at)), "delta": at},
-        "left": None if remaining is None else {"epsilon": remaining.epsilon, "mu": remaining.mu},
+        "spent": {"epsilon": _finite(account.spent), "delta": account.delta},
+        "left": None if left is None else {"epsilon": left.epsilon, "mu": left.mu},
+        "frozen": account.frozen,
+        "unsettled": [entry.id for entry in account.unsettled],
+        "budgets": [
+            {"time": change.time, "epsilon": change.budget.epsilon, "delta": change.budget.delta}
+            for change in account.budgets
+        ],
         "entries": [
             {
                 "id": entry.id,
@@ -67,35 +109,35 @@ def _account(book: Ledger, name: str, delta: float) -> dict[str, Any]:
                 "status": entry.status,
                 "neighbours": str(entry.neighbours),
                 "accountant": str(entry.accountant),
-                "epsilon": _finite(epsilon(entry.events, at)),
+                "epsilon": _finite(alone),
                 "artefact": entry.artefact,
             }
-            for entry in book.entries(name)
+            for entry, alone in _alone(account)
         ],
     }
+
+
+def _alone(account: Account) -> list[tuple[Entry, float]]:
+    """Every entry with the ε that it has by itself."""
+    known = {events: epsilon(events, account.delta) for events in {entry.events for entry in account.entries}}
+    return [(entry, known[entry.events]) for entry in account.entries]
 
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _print(account: dict[str, Any]) -> None:
-    spent, left, budget = account["spent"], account["left"], account["budget"]
-    epsilon_spent = "without bound" if spent["epsilon"] is None else f"ε = {spent['epsilon']:.4g}"
-    name = escape(account["dataset"])
-    console.print(f"[bold]{name}[/]: spent {epsilon_spent} at δ = {spent['delta']:g}", soft_wrap=True)
-    if budget is None:
-        console.print("no budget is set; 'microtome ledger set-budget' sets one and enforces it", soft_wrap=True)
-    else:
-        console.print(
-            f"budget ε = {budget['epsilon']:g} at δ = {budget['delta']:g}; what still fits is one Gaussian "
-            f"mechanism with ε = {left['epsilon']:.4g} (budgets add in squares, so this is more than the difference)",
-            soft_wrap=True,
-        )
+def _print(account: Account) -> None:
+    first, *others = cost_in_words(account)
+    console.print(f"[bold]{escape(first)}[/]", soft_wrap=True)
+    for line in others:
+        console.print(escape(line), soft_wrap=True)
+    for change in account.budgets[:-1]:
+        before = f"budget before: ε = {change.budget.epsilon:g} at δ = {change.budget.delta:g}"
+        console.print(f"{before}, set {change.time or 'at a time unknown'}", soft_wrap=True)
     table = Table("time", "purpose", "ε alone", "neighbours", "status", "artefact", header_style="bold")
-    for entry in account["entries"]:
-        alone = "∞" if entry["epsilon"] is None else f"{entry['epsilon']:.4g}"
-        artefact = (entry["artefact"] or "")[:12]
-        purpose = escape(entry["purpose"])
-        table.add_row(entry["time"], purpose, alone, entry["neighbours"], entry["status"], artefact)
+    for entry, alone in _alone(account):
+        figure = f"{alone:.4g}" if math.isfinite(alone) else "∞"
+        artefact = (entry.artefact or "")[:12]
+        table.add_row(entry.time, escape(entry.purpose), figure, entry.neighbours, entry.status, escape(artefact))
     console.print(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,11 +10,13 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from microtome.accounting import Accountant, DirectionKind, Neighbours
+from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours
 from microtome.cli import images
+from microtome.cli.ledger import cost_in_words
 from microtome.cli.screen import console, watch
 from microtome.errors import ParameterError
 from microtome.release import Artefact, ReleaseKind, promise_in_words
+from microtome.schema import Schema
 
 
 class DrawnDirections(StrEnum):
@@ -102,6 +105,9 @@ def release(
         Path | None, typer.Option(help="Images: IDX file of labels.", show_default="the one beside the images")
     ] = None,
     part: Annotated[str | None, typer.Option(help="Images: part of an NPZ or HDF5 file, such as 'train'.")] = None,
+    types_are_public: Annotated[
+        bool, typer.Option("--types-are-public", help="Confirm the types of a drafted schema: they will be published.")
+    ] = False,
     allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
     threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
@@ -117,6 +123,8 @@ def release(
     of_images = images.describes_images(schema)
     if not of_images and (classes, labels, part) != (None, None, None):
         raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
+    real = Path(os.path.realpath(table))  # by whatever link it is reached, a table has one book and one name in it
+    book, name = ledger or ledger_beside(real), dataset or real.name
     with watch("images" if of_images else "rows") as progress:
         options: dict[str, Any] = {
             "epsilon": epsilon,
@@ -132,8 +140,8 @@ def release(
             "profile_share": profile_share,
             "kind": kind,
             "allow_large_delta": allow_large_delta,
-            "ledger": ledger or ledger_beside(table),
-            "dataset": dataset,
+            "ledger": book,
+            "dataset": name,
             "run": RunSettings(threads=threads, force=force, progress=progress),
         }
         released: Artefact
@@ -142,8 +150,11 @@ def release(
                 table, schema, classes=classes, labels=labels, part=part, pivot=pivot, options=options
             )
         else:
-            released = publish(table, schema, pivot=pivot, **options)
+            declared = Schema.load(schema)
+            released = publish(table, declared.confirm() if types_are_public else declared, pivot=pivot, **options)
     size = output.stat().st_size / 2**20
     console.print(f"[bold]{escape(str(output))}[/]: {size:,.1f} MiB", soft_wrap=True)
     for line in promise_in_words(released):
         console.print(line, soft_wrap=True)
+    for line in cost_in_words(Ledger(book).account(name, delta=delta)):
+        console.print(escape(line), soft_wrap=True)

@@ -14,7 +14,9 @@ from microtome.errors import ParameterError
 from microtome.images.reading import is_image_set
 from microtome.release import check_output
 from microtome.schema import ImageSchema, Schema
+from microtome.schema.document import confirmed_text
 from microtome.schema.image import is_image_document
+from microtome.whole_file import write_text
 
 app = typer.Typer(help="Write down what is public about a table.", no_args_is_help=True)
 
@@ -42,7 +44,7 @@ def draft(
         if target is not None or skip:
             raise ParameterError("--target and --skip are for tables; the label of images is their pivot")
         described = images.draft(table, classes=classes, labels=labels, part=part)
-        output.write_text(described.to_yaml(), encoding="utf-8")
+        write_text(output, described.to_yaml())
         console.print(
             f"{escape(str(output))}: images of {described.height} × {described.width} × {described.channels}, "
             f"{described.num_classes} classes. Read it before you release: it is published with the release.",
@@ -52,14 +54,40 @@ def draft(
     if (classes, labels, part) != (None, None, None):
         raise ParameterError(f"--classes, --labels and --part are for images; {table} is a table")
     schema = draft_schema(table, target=target, skip=tuple(skip or ()))
-    output.write_text(schema.to_yaml(), encoding="utf-8")
+    write_text(output, schema.to_yaml())
     learnt = sum(not column.is_declared for column in schema.columns)
     console.print(
         f"{escape(str(output))}: {len(schema.columns)} columns, {learnt} of them to be learnt with budget.\n"
         "Read it before you release: whole numbers that are codes want 'kind: categorical', and every bound or "
-        "category list that you can declare from public knowledge saves budget.",
+        "category list that you can declare from public knowledge saves budget.\n"
+        "It is a draft: its types were read off the table, where one record can change them. Correct them, then "
+        f"'microtome schema confirm {escape(str(output))}'.",
         soft_wrap=True,
     )
+
+
+@app.command()
+def confirm(schema: Annotated[Path, typer.Argument(help="YAML file of a table to confirm.")]) -> None:
+    """State that the types in a drafted schema are public knowledge. Reads no table.
+
+    A draft has its types from the table: one record can turn whole numbers into decimals, or numbers into text. What is
+    shown here is published with the release, so confirm what you would say of the table without having seen it.
+    """
+    if is_image_document(schema):
+        raise ParameterError(f"{schema} is about images, whose layout needs no confirmation")
+    described = Schema.load(schema)
+    for column in described.columns:
+        missing = "may be missing" if column.missing else "never missing"
+        console.print(f"  {escape(column.name)}: {column.kind} ({column.dtype}), {missing}", soft_wrap=True)
+    if not described.drafted:
+        console.print(f"{escape(str(schema))} was confirmed before.", soft_wrap=True)
+        return
+    before = schema.read_text(encoding="utf-8")
+    after = confirmed_text(before)
+    if after == before:
+        raise ParameterError(f"{schema}: 'drafted: true' does not stand on a line of its own; delete it by hand")
+    write_text(schema, after)
+    console.print(f"{escape(str(schema))}: confirmed. All of the above will be public.", soft_wrap=True)
 
 
 @app.command()
@@ -69,5 +97,6 @@ def check(schema: Annotated[Path, typer.Argument(help="YAML file to check.")]) -
         described = ImageSchema.load(schema)
         console.print(f"{escape(str(schema))}: {described.num_classes} classes of images, no errors.", soft_wrap=True)
         return
-    columns = Schema.load(schema).columns
-    console.print(f"{escape(str(schema))}: {len(columns)} columns, no errors.", soft_wrap=True)
+    table = Schema.load(schema)
+    draft = " It is a draft: read it, then 'microtome schema confirm'." if table.drafted else ""
+    console.print(f"{escape(str(schema))}: {len(table.columns)} columns, no errors.{draft}", soft_wrap=True)

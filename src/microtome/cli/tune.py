@@ -12,7 +12,7 @@ from rich.markup import escape
 from microtome.cli.fit import Settings, read_settings
 from microtome.cli.screen import console
 from microtome.errors import ParameterError
-from microtome.release import write_text
+from microtome.whole_file import write_text
 
 if TYPE_CHECKING:
     from microtome.training import Trial

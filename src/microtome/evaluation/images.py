@@ -21,12 +21,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
-from microtome.errors import OutputError, ParameterError, TableError
+from microtome.errors import ParameterError, TableError
 from microtome.images import ImageSet, read_images
 from microtome.images.writing import grey, grid, png
 from microtome.progress import Progress, silent
 from microtome.release import ImageMomentsRelease, ImageRelease, check_output, promise_in_words
 from microtome.schema import ImageSchema
+from microtome.whole_file import write_text
 
 _PRIVATE_STAMP = "Shows private images and is not itself private. Show it to nobody who may not see them."
 _PUBLIC_STAMP = (
@@ -92,14 +93,7 @@ class ImageReport:
         """Write the page, complete or not at all."""
         path = Path(path)
         check_output(path, force=force)
-        partial = path.with_name(f".{path.name}.partial")
-        try:
-            partial.write_text(self.html, encoding="utf-8")
-            partial.replace(path)
-        except OSError as error:
-            raise OutputError(f"{path} cannot be written: {error}") from error
-        finally:
-            partial.unlink(missing_ok=True)
+        write_text(path, self.html)
 
 
 def report_images(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.errors import OutputError, ParameterError
+from microtome.errors import ParameterError
 from microtome.images.extra import pillow
 from microtome.images.image_set import ImageSet
 from microtome.progress import Progress, silent
+from microtome.whole_file import whole_file, whole_folder
 
 _GAP = 1
 _WHITE = 255
@@ -31,27 +31,21 @@ def write_images(
         high: The value that is white.
         progress: Told how many images are written.
     """
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        if path.suffix == ".npz":
-            with partial.open("wb") as file:
-                if images.labels is None:
-                    np.savez_compressed(file, images=images.pixels)
-                else:
-                    np.savez_compressed(file, images=images.pixels, labels=images.labels)
-        elif path.suffix == ".png":
-            pillow().fromarray(_plain(grid(grey(images.pixels, low, high), images.labels))).save(partial, format="PNG")
-        elif not path.suffix:
-            _write_folder(partial, grey(images.pixels, low, high), images.labels, progress)
-            if path.is_dir():
-                shutil.rmtree(path)
-        else:
-            raise ParameterError(f"{path}: images are written to .npz, to a .png grid, or to a folder (no ending)")
-        partial.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error}") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True) if partial.is_dir() else partial.unlink(missing_ok=True)
+    if path.suffix == ".npz":
+        arrays: dict[str, Any] = {"images": images.pixels}
+        if images.labels is not None:
+            arrays["labels"] = images.labels
+        with whole_file(path) as file:
+            np.savez_compressed(file, **arrays)
+    elif path.suffix == ".png":
+        picture = pillow().fromarray(_plain(grid(grey(images.pixels, low, high), images.labels)))
+        with whole_file(path) as file:
+            picture.save(file, format="PNG")
+    elif not path.suffix:
+        with whole_folder(path) as folder:
+            _write_folder(folder, grey(images.pixels, low, high), images.labels, progress)
+    else:
+        raise ParameterError(f"{path}: images are written to .npz, to a .png grid, or to a folder (no ending)")
     progress("write", len(images), len(images))
 
 
@@ -88,8 +82,6 @@ def png(picture: NDArray[np.uint8], scale: int = 1) -> bytes:
 
 
 def _write_folder(path: Path, pixels: NDArray[np.uint8], labels: NDArray[Any] | None, progress: Progress) -> None:
-    shutil.rmtree(path, ignore_errors=True)
-    path.mkdir()
     image_module = pillow()
     for number, picture in enumerate(pixels):
         folder = path if labels is None else path / str(labels[number])

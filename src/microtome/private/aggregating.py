@@ -29,11 +29,11 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.accounting import Event, FailureEvent, GaussianEvent, Neighbours, calibrate_noise
+from microtome.accounting import Event, FailureEvent, GaussianEvent, calibrate_noise
 from microtome.errors import MicrotomeError, ParameterError
 from microtome.private.plan import ROUNDING
 from microtome.private.randomness import Randomness, noisy_counts
-from microtome.private.settings import FINENESS, NO_PIVOT, PrivacySettings
+from microtome.private.settings import NO_PIVOT, PrivacySettings
 from microtome.schema import Codebook, Schema
 
 MOST_CLASSES = 32
@@ -42,6 +42,19 @@ _FIRST_WEIGHT = 12.0
 """How much more a table of one column by class matters than one of two columns."""
 _TARGET_WEIGHT = 3.0
 """How much more a table with the target matters than one of two other columns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableBudget:
+    """What all tables together may spend, settled by public facts before the profile is known.
+
+    Attributes:
+        unit_noise: Noise of a single table of sensitivity 1 that fits beside the profile.
+        events: What this pass does to the data, however the tables share the budget.
+    """
+
+    unit_noise: float
+    events: tuple[Event, ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,47 +92,46 @@ def choose_pivot(settings: PrivacySettings, schema: Schema) -> int | None:
     )
 
 
-def expected_bytes(settings: PrivacySettings, schema: Schema) -> int:
-    """A guess of the size of the tables, before the profile tells how many levels there are."""
-    pivot = choose_pivot(settings, schema)
-    classes = 1 if pivot is None else len(schema.columns[pivot].categories or ())
-    fineness = FINENESS[settings.kind]
-    most, bins = int(2.0 / fineness.pool), fineness.most_bins
-    dim = sum(min(len(one.categories) + 2, most) if one.categories else one.bins or bins for one in schema.columns)
-    return 8 * classes * dim * (dim + 1)
+def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event]) -> TableBudget:
+    """The least noise with which profile and tables together keep the promise.
 
-
-def plan_aggregates(
-    settings: PrivacySettings, schema: Schema, codebook: Codebook, spent: Sequence[Event]
-) -> AggregatePlan:
-    """The least noise with which profile and tables together keep the promise."""
-    pivot = choose_pivot(settings, schema)
-    num_classes = 1 if pivot is None else codebook.codes[pivot].num_levels
-    target = None if schema.target is None else schema.names.index(schema.target)
-    first, pairs = _table_weights(codebook, pivot, target)
-    total = float(first.sum() + np.triu(pairs, 1).sum())
-    changed = 2 if settings.neighbours is Neighbours.REPLACE_ONE else 1
-    num_tables = int(np.count_nonzero(first) + np.count_nonzero(np.triu(pairs, 1)))
-    unit, events = table_events(settings, changed * num_tables, spent)
-    return AggregatePlan(
-        pivot=pivot,
-        num_classes=num_classes,
-        first_noise=_noise(first, unit, total * changed),
-        pair_noise=_noise(pairs, unit, total * changed),
-        events=events,
-    )
-
-
-def table_events(settings: PrivacySettings, touched: int, spent: Sequence[Event]) -> tuple[float, tuple[Event, ...]]:
-    """Noise of a single table of sensitivity 1 that fits beside what is spent, and the events it amounts to."""
-    failure = FailureEvent(probability=max(touched, 1) * ROUNDING, reason="rounding of the tables")
+    Rounding is counted for all tables that there can be: columns of a single level, which only the profile tells, have
+    none, but what the pass costs must not depend on it.
+    """
+    columns = len(schema.columns)
+    tables = columns * (columns - 1) // 2 + (0 if choose_pivot(settings, schema) is None else columns)
+    touched = max(settings.neighbours.cells_changed * tables, 1)
+    failure = FailureEvent(probability=touched * ROUNDING, reason="rounding of the tables")
     unit = calibrate_noise(
         lambda scale: [*spent, GaussianEvent(mu=1.0 / scale), failure],
         epsilon=settings.epsilon,
         delta=settings.delta,
         accountant=settings.accountant,
     )
-    return unit, (GaussianEvent(mu=1.0 / unit), failure)
+    return TableBudget(unit_noise=unit, events=(GaussianEvent(mu=1.0 / unit), failure))
+
+
+def plan_aggregates(
+    settings: PrivacySettings, schema: Schema, codebook: Codebook, budget: TableBudget
+) -> AggregatePlan:
+    """How the tables of a codebook share the budget."""
+    pivot = choose_pivot(settings, schema)
+    num_classes = 1 if pivot is None else codebook.codes[pivot].num_levels
+    target = None if schema.target is None else schema.names.index(schema.target)
+    first, pairs = _table_weights(codebook, pivot, target)
+    total = float(first.sum() + np.triu(pairs, 1).sum()) * settings.neighbours.cells_changed
+    return AggregatePlan(
+        pivot=pivot,
+        num_classes=num_classes,
+        first_noise=_noise(first, budget.unit_noise, total),
+        pair_noise=_noise(pairs, budget.unit_noise, total),
+        events=budget.events,
+    )
+
+
+def table_bytes(plan: AggregatePlan, codebook: Codebook) -> int:
+    """The size of the tables of a plan."""
+    return 8 * plan.num_classes * codebook.dim * (codebook.dim + 1)
 
 
 class AggregateTally:

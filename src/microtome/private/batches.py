@@ -5,22 +5,23 @@
 A release is made once. Some methods, such as domain adaptation, ask for features of the private records by a network
 that changes from step to step, and so touch the records at every step. Here every touch is planned beforehand: σ is
 the least noise with which all steps together, each amplified by its sampling, keep the wanted promise
-(``docs/privacy.md``, section 5), and the ledger is debited for all of them before the first. What comes out is noisy
+(``docs/privacy.md``, section 5), and all of them are reserved in the ledger before the first. What comes out is noisy
 numbers and nothing else: features leave this file under noise only, and as numpy arrays, through which no gradient
 can flow back into the records.
 
-Features are computed by the caller's network, which is not trusted with anything but its shape: rows are clipped
-here. It must treat records one by one, though: a layer that mixes the records of a batch would spread one record over
-many rows. Batches always have the same size and a sampled record a random place in it, so the rest of a batch is the
-same whether a record is there or not. What 32-bit arithmetic may still let through of one record into another's row is
-below 1e-6 in norm; over all rows of a batch that is far less than the room of 1e-9 that clipping leaves below norm 1
-(rows·1e-12 against 2e-9, in squares).
+Features are computed by the caller's network, which is not trusted: rows are clipped here, and before the first step it
+is tried on public numbers whether records are treated one by one. A layer that mixes the records of a batch would
+spread one record over many rows. Batches always have the same size and a sampled record a random place in it, so the
+rest of a batch is the same, to the last bit, whether a record is there or not.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ from microtome.accounting import (
 )
 from microtome.errors import BudgetError, MicrotomeError, ParameterError, TableError
 from microtome.private.plan import ROUNDING
-from microtome.private.randomness import GRID, Randomness
+from microtome.private.randomness import GRID, Randomness, poisson_sample
 from microtome.private.slicing import SlicingMechanism, draw_directions
 
 _OVERFLOW_SHARE = 0.05
@@ -144,7 +145,6 @@ def plan_batches(privacy: BatchPrivacy, *, num_records: int, dim: int, num_steps
     rate = min(privacy.batch_size / num_records, 1.0)
     overflow = _OVERFLOW_SHARE * privacy.delta / num_steps
     num_rows = min(int(binom.isf(overflow, num_records, rate)) + 1, num_records) if rate < 1 else num_records
-    replaces = privacy.neighbours is Neighbours.REPLACE_ONE
     distance = privacy.neighbours.row_distance(nonnegative=True)
     failures: list[Event] = [
         FailureEvent(probability=law.count * num_steps * rate * ROUNDING, reason="rounding of the slices")
@@ -156,7 +156,7 @@ def plan_batches(privacy: BatchPrivacy, *, num_records: int, dim: int, num_steps
 
     def events(noise_scale: float) -> tuple[Event, ...]:
         sliced = SliceEvent(directions=law, row_distance=distance, noise_scale=noise_scale)
-        step = SubsampledEvent(rate=rate, event=sliced, symmetric=replaces)
+        step = SubsampledEvent(rate=rate, event=sliced, symmetric=privacy.neighbours.symmetric)
         return (RepeatedEvent(count=num_steps, event=step), *failures)
 
     noise_scale = calibrate_noise(events, epsilon=privacy.epsilon, delta=privacy.delta, accountant=privacy.accountant)
@@ -167,7 +167,7 @@ def plan_batches(privacy: BatchPrivacy, *, num_records: int, dim: int, num_steps
         num_rows=num_rows,
         num_steps=num_steps,
         row_distance=distance,
-        nonnegative=replaces,
+        nonnegative=privacy.neighbours.symmetric,
         events=events(noise_scale),
     )
 
@@ -177,8 +177,13 @@ class PaidBatches:
 
     def __init__(self, records: NDArray[np.float32], plan: BatchPlan, entry: str, randomness: Randomness) -> None:
         self._records, self._randomness = records, randomness
-        self._next = 0
+        self._next, self._tried = 0, False
         self.plan, self.entry = plan, entry
+
+    @cached_property
+    def binding(self) -> str:
+        """What a checkpoint keeps to find the reservation of these very records again."""
+        return _binding(self._records, self.entry)
 
     def batch(self, step: int, encode: Encoder) -> NoisyBatch:
         """The batch of a step, which can be had once and in order; a step past the last is refused."""
@@ -186,7 +191,9 @@ class PaidBatches:
             raise BudgetError(f"step {step} has touched the private records already; its noise is not drawn again")
         if step >= self.plan.num_steps:
             raise BudgetError(f"all {self.plan.num_steps} steps that were paid for are done; nothing is left")
-        self._next = step + 1
+        if not self._tried:
+            self._require_separate_rows(encode)
+        self._next, self._tried = step + 1, True
         streams = _OfStep(self._randomness, step)
         directions = draw_directions(self.plan.law, streams)
         slicing = SlicingMechanism(
@@ -203,9 +210,21 @@ class PaidBatches:
             null_share=max(0.0, 1.0 - self.plan.rate * len(self._records) / self.plan.num_rows),
         )
 
+    def _require_separate_rows(self, encode: Encoder) -> None:
+        """Refuse an encoder in which one record changes another's row by as much as a bit; public numbers tell."""
+        shape = (self.plan.num_rows, *self._records.shape[1:])
+        public = np.linspace(0.0, 1.0, int(np.prod(shape)), dtype=np.float32).reshape(shape)
+        changed = public.copy()
+        changed[0] = 1.0 - changed[0]
+        if not np.array_equal(encode(public)[1:], encode(changed)[1:], equal_nan=True):
+            raise MicrotomeError(
+                "features of one record depend on the other records of its batch, and so would spread one person over "
+                "many rows; use a network that treats records one by one (nothing was released)"
+            )
+
     def _rows(self, stream: np.random.Generator, encode: Encoder) -> NDArray[np.float64]:
         """Rows of the sampled records at random places among null rows."""
-        chosen = np.flatnonzero(stream.random(len(self._records)) < self.plan.rate)
+        chosen = np.flatnonzero(poisson_sample(len(self._records), self.plan.rate, stream))
         chosen = stream.permutation(chosen)[: self.plan.num_rows]
         places = stream.permutation(self.plan.num_rows)[: len(chosen)]
         batch = np.zeros((self.plan.num_rows, *self._records.shape[1:]), np.float32)
@@ -228,8 +247,8 @@ def pay_for_batches(
     purpose: str,
     randomness: Randomness,
 ) -> PaidBatches:
-    """Debit all planned steps, and give access to that many batches."""
-    entry = ledger.debit(
+    """Reserve all planned steps in the ledger, and give access to that many batches."""
+    entry = ledger.reserve(
         dataset, plan.events, purpose=purpose, neighbours=privacy.neighbours, accountant=privacy.accountant
     )
     return PaidBatches(records, plan, entry, randomness)
@@ -239,22 +258,34 @@ def resume_batches(
     records: NDArray[np.float32],
     plan: BatchPlan,
     *,
-    entry: str,
+    binding: str,
     done: int,
     ledger: Ledger,
     dataset: str,
     randomness: Randomness,
 ) -> PaidBatches:
-    """Go on after ``done`` steps of a training that was debited before; the ledger must know the debit."""
-    known = [other for other in ledger.entries(dataset) if other.id == entry]
-    if not known or known[0].events != plan.events:
+    """Go on after ``done`` steps of a training that was paid for before; the ledger must know it, and these records."""
+    paid = [entry for entry in ledger.entries(dataset) if entry.events == plan.events]
+    found = [entry.id for entry in paid if hmac.compare_digest(_binding(records, entry.id), binding)]
+    if not found:
         raise BudgetError(
-            f"the ledger has no debit {entry} of data set {dataset!r} for these steps; resume with the ledger of the "
-            "first run, or start anew without resuming"
+            f"the ledger has no entry of data set {dataset!r} for these steps on these very images; resume with the "
+            "ledger and the images of the first run, or start anew without resuming"
         )
-    batches = PaidBatches(records, plan, entry, randomness)
+    batches = PaidBatches(records, plan, found[0], randomness)
     batches._next = done
     return batches
+
+
+def _binding(records: NDArray[np.float32], entry: str) -> str:
+    """A digest of the records under the ledger's entry as key.
+
+    A checkpoint may lie where the ledger does not: without the entry's random name the digest tells nobody whether a
+    guess at the records is right.
+    """
+    digest = hashlib.blake2b(repr(records.shape).encode(), key=entry.encode(), digest_size=32, person=b"microtome")
+    digest.update(np.ascontiguousarray(records).data)
+    return digest.hexdigest()
 
 
 class _OfStep:

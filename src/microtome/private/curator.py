@@ -1,8 +1,9 @@
 """The one door: the only function that turns private rows into something that may be published.
 
-    table → count → [debit] → profile → encode → [debit] → slice + noise → shuffle → file
+    plan → check → [reserve] → count → check again → profile → encode → slice + noise → shuffle → file → [settle]
 
-Everything that can be refused is refused before the first debit. After it, a crash may have overcharged the
+The whole promise is planned from public facts and reserved in the book before the first row is read. What can be
+refused is refused before noise is drawn, and then nothing is spent. From there on a crash may have overcharged the
 ledger but never undercharged it.
 """
 
@@ -18,26 +19,25 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import microtome
-from microtome.accounting import (
-    Event,
-)
-from microtome.errors import TableError
-from microtome.private.aggregating import AggregateTally, expected_bytes, plan_aggregates, table_events
+from microtome.accounting import Event
+from microtome.errors import SchemaError, TableError
+from microtome.private.aggregating import AggregateTally, TableBudget, plan_aggregates, plan_tables, table_bytes
 from microtome.private.cell_index import cell_indices
-from microtome.private.dealing import Sampler, Shuffler
+from microtome.private.memory import check_memory
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import (
     ProfilePlan,
     SlicePlan,
     check_table_size,
-    expected_dim,
+    padded_rows,
     plan_profile,
     plan_slices,
 )
 from microtome.private.profile import Profile, Tally
 from microtome.private.publisher import Publisher
-from microtome.private.randomness import GRID
+from microtome.private.randomness import GRID, Randomness, SystemRandomness, poisson_sample
 from microtome.private.settings import FINENESS
+from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
 from microtome.release import (
@@ -55,6 +55,12 @@ from microtome.release import (
 from microtome.release.container import DIGEST
 from microtome.schema import Codebook, Schema
 
+_MARGIN = 1.5
+"""How much longer rows may come out than in the rehearsal."""
+_HEADER_BYTES = 1 << 16
+_COPIES_IN_MEMORY = 4
+"""Tables while they are counted, noised and written."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Curator(Publisher):
@@ -71,23 +77,37 @@ class Curator(Publisher):
     def release(self, output: Path) -> Release:
         """Read the table, publish it under noise, write the file."""
         check_output(output, force=self.run.force)
-        tally = self._count()
-        check_table_size(self.settings, tally.num_rows, self.table.origin)
+        _require_confirmed(self.schema)
         profile_plan = plan_profile(self.settings, self.schema)
-        self._check_room(output, profile_plan, tally.num_rows)
-        entries = [self._debit("profile", profile_plan.events)]
-        profile = tally.publish(
-            profile_plan.budget, self.randomness, centred=self.settings.centred, fineness=FINENESS[self.settings.kind]
-        )
-        if self.settings.kind is ReleaseKind.AGGREGATES:
-            entries.append(self._publish_aggregates(output, profile, profile_plan, tally.num_rows))
-        else:
-            plan = plan_slices(self.settings, profile.codebook.dim, tally.num_rows, profile_plan.events)
-            entries.append(self._publish_slices(output, profile, profile_plan, plan, tally.num_rows))
-        self._forget_noise()
-        published = Release.load(output, verify=False)
-        self._complete(entries, published.fingerprint)
+        second = self._plan_second(profile_plan.events)
+        if self.table.num_rows is not None:
+            check_table_size(self.settings, self.table.num_rows, self.table.origin)
+        with self._reserved((*profile_plan.events, *second.events)) as reservation:
+            tally = self._count()
+            check_table_size(self.settings, tally.num_rows, self.table.origin)
+            self._check_room(output, tally, profile_plan, second)
+            reservation.spend()
+            profile = self._publish_profile(tally, profile_plan, self.randomness)
+            if isinstance(second, TableBudget):
+                self._publish_aggregates(output, profile, profile_plan, second, tally.num_rows)
+            else:
+                plan = second.for_rows(profile.codebook.dim)
+                self._publish_slices(output, profile, profile_plan, plan, tally.num_rows)
+            published = Release.load(output, verify=False)
+            reservation.settle(output, published.fingerprint)
         return published
+
+    def _plan_second(self, spent: tuple[Event, ...]) -> TableBudget | SlicePlan:
+        """What the pass after the profile may cost."""
+        match self.settings.kind:
+            case ReleaseKind.AGGREGATES:
+                return plan_tables(self.settings, self.schema, spent)
+            case ReleaseKind.RECORDS:
+                return plan_slices(self.settings, self.schema, spent)
+
+    def _publish_profile(self, tally: Tally, plan: ProfilePlan, randomness: Randomness) -> Profile:
+        fineness = FINENESS[self.settings.kind]
+        return tally.publish(plan.budget, randomness, centred=self.settings.centred, fineness=fineness)
 
     def _count(self) -> Tally:
         tally = Tally(self.schema)
@@ -96,28 +116,31 @@ class Curator(Publisher):
             pass
         return tally
 
-    def _check_room(self, output: Path, profile_plan: ProfilePlan, num_records: int) -> None:
-        """Refuse what the book or the disk has no room for as a whole, before any part of it is spent.
+    def _check_room(
+        self, output: Path, tally: Tally, profile_plan: ProfilePlan, second: TableBudget | SlicePlan
+    ) -> None:
+        """Refuse what disk or memory have no room for, before anything is drawn that is published.
 
-        The encoded dimension is not known before the profile is. A guess will do for the book: what the slices
-        cost hardly depends on it, and not at all for whole orthogonal blocks.
+        How long rows are only the profile tells. So it is rehearsed, with noise of its own that nobody sees.
         """
-        if self.settings.kind is ReleaseKind.AGGREGATES:
-            check_space(output.parent, expected_bytes(self.settings, self.schema))
-            _, planned = table_events(self.settings, len(self.schema.columns) ** 2, profile_plan.events)
-            self.ledger.check(self.dataset, [*profile_plan.events, *planned], neighbours=self.settings.neighbours)
-            return
-        plan = plan_slices(self.settings, expected_dim(self.schema), num_records, profile_plan.events)
-        events = [*profile_plan.events, *plan.events]
-        self.ledger.check(self.dataset, events, neighbours=self.settings.neighbours)
-        smallest = self.settings.direction_law(len(self.schema.columns))
-        check_space(output.parent, 2 * plan.num_rows * smallest.count)
+        rehearsed = self._publish_profile(tally, profile_plan, SystemRandomness()).codebook
+        known = sum(array.nbytes for array in rehearsed.to_parts()[1].values())
+        if isinstance(second, TableBudget):
+            tables = table_bytes(plan_aggregates(self.settings, self.schema, rehearsed, second), rehearsed)
+            check_memory(_COPIES_IN_MEMORY * tables, self.table.origin)
+            size = known + tables
+        else:
+            rows = padded_rows(self.settings, tally.num_rows)
+            law = second.for_rows(rehearsed.dim).law
+            size = known + 2 * rows * law.count + 8 * rehearsed.dim * law.count
+        check_space(output.parent, _HEADER_BYTES + int(_MARGIN * size))
 
     def _publish_slices(
         self, output: Path, profile: Profile, profile_plan: ProfilePlan, plan: SlicePlan, num_records: int
-    ) -> str:
-        """Write the file; gives the ledger's entry, which is made once there is a place for the file."""
-        directions = draw_directions(plan.law, self.randomness)
+    ) -> None:
+        """Slice all records, write the rows under noise in random order."""
+        num_rows = padded_rows(self.settings, num_records)
+        directions = draw_directions(plan.law, self.randomness, profile.codebook.dim)
         parts, arrays = profile.codebook.to_parts()
         arrays["directions"] = directions
         bin_rows = max(1, self.run.bin_entries // plan.law.count)
@@ -125,19 +148,18 @@ class Curator(Publisher):
             directions=plan.law,
             noise_scale=plan.noise_scale,
             grid_step=plan.noise_scale / GRID,
-            row_distance=self.settings.row_distance,
+            row_distance=plan.row_distance,
             profile_share=self.settings.profile_share,
             subsample=self.settings.subsample,
             capacity=self.settings.capacity,
         )
         manifest = self._manifest(profile, (*profile_plan.events, *plan.events), mechanism, parts, arrays)
-        contents = replace(manifest.contents, num_rows=plan.num_rows, bin_rows=bin_rows)
-        blank = {**manifest.checksums, "rows": [DIGEST] * -(-plan.num_rows // bin_rows)}
+        contents = replace(manifest.contents, num_rows=num_rows, bin_rows=bin_rows)
+        blank = {**manifest.checksums, "rows": [DIGEST] * -(-num_rows // bin_rows)}
         manifest = replace(manifest, contents=contents, checksums=blank)
-        with ContainerWriter(output, arrays, (plan.num_rows, plan.law.count), manifest.to_dict()) as file:
-            entry = self._debit("slices", plan.events)
+        with ContainerWriter(output, arrays, (num_rows, plan.law.count), manifest.to_dict()) as file:
             shuffler = Shuffler(
-                num_rows=plan.num_rows,
+                num_rows=num_rows,
                 bin_rows=bin_rows,
                 stream=self.randomness.stream("shuffle"),
                 write=file.write_rows,
@@ -149,17 +171,18 @@ class Curator(Publisher):
                 nonnegative=not self.settings.centred,
                 randomness=self.randomness,
             )
-            for rows in self._noisy_rows(profile.codebook, plan, slicing, num_records):
+            for rows in self._noisy_rows(profile.codebook, slicing, num_rows, num_records):
                 shuffler.add(rows)
             digests = [digest(rows.data) for rows in shuffler.finish(threads=self.run.threads)]
             checksums = {**manifest.checksums, "rows": digests}
             file.finish(replace(manifest, checksums=checksums).to_dict())
-        return entry
 
-    def _publish_aggregates(self, output: Path, profile: Profile, profile_plan: ProfilePlan, num_records: int) -> str:
-        """Count tables over all records, write them under noise; gives the ledger's entry."""
+    def _publish_aggregates(
+        self, output: Path, profile: Profile, profile_plan: ProfilePlan, budget: TableBudget, num_records: int
+    ) -> None:
+        """Count tables over all records, write them under noise."""
         codebook = profile.codebook
-        plan = plan_aggregates(self.settings, self.schema, codebook, profile_plan.events)
+        plan = plan_aggregates(self.settings, self.schema, codebook, budget)
         tally = AggregateTally(codebook, plan)
         blocks = self._blocks(codebook.dim, "aggregates", num_records)
         for _ in ordered_map(lambda block: tally.add(_levels(block, None, codebook)), blocks, threads=self.run.threads):
@@ -173,25 +196,24 @@ class Curator(Publisher):
             first_noise=tuple(plan.first_noise.tolist()),
             pair_noise=tuple(tuple(row) for row in plan.pair_noise.tolist()),
         )
-        entry = self._debit("aggregates", plan.events)
         parts, arrays = codebook.to_parts()
         arrays["aggregates/first"], arrays["aggregates/second"] = tally.publish(self.randomness)
         manifest = self._manifest(profile, (*profile_plan.events, *plan.events), mechanism, parts, arrays)
         with ContainerWriter(output, arrays, None, manifest.to_dict()) as file:
             file.finish(manifest.to_dict())
-        return entry
 
     def _changed(self) -> TableError:
         return TableError(f"{self.table.origin} changed while it was read; start again with a fixed copy")
 
     def _noisy_rows(
-        self, codebook: Codebook, plan: SlicePlan, mechanism: SlicingMechanism, num_records: int
+        self, codebook: Codebook, mechanism: SlicingMechanism, padded: int, num_records: int
     ) -> Iterator[NDArray[np.int16]]:
         """Noisy slices of all sampled records and of the null rows that pad them, block by block.
 
         A block is encoded and sliced in pieces, each with a stream of its own, that stay in a core's cache.
         """
-        width = max(codebook.dim, plan.law.count)
+        count = mechanism.directions.shape[1]
+        width = max(codebook.dim, count)
         step = max(64, self.run.piece_entries // width)
         pieces = -(-self._block_rows(width) // step)
 
@@ -199,42 +221,40 @@ class Curator(Publisher):
             number, chosen, block = item
             levels = None if isinstance(block, int) else _levels(block, chosen, codebook)
             num_rows = block if levels is None else len(levels)
-            noisy = np.empty((num_rows, plan.law.count), np.int16)
+            noisy = np.empty((num_rows, count), np.int16)
             for piece, first in enumerate(range(0, num_rows, step)):
                 part = slice(first, min(first + step, num_rows))
                 rows = np.zeros((part.stop - first, codebook.dim)) if levels is None else codebook.encode(levels[part])
                 noisy[part] = mechanism(rows, number * pieces + piece)
             return noisy
 
-        return ordered_map(work, self._work_items(width, plan, num_records), threads=self.run.threads)
+        return ordered_map(work, self._work_items(width, padded, num_records), threads=self.run.threads)
 
     def _work_items(
-        self, width: int, plan: SlicePlan, num_records: int
+        self, width: int, padded: int, num_records: int
     ) -> Iterator[tuple[int, NDArray[np.int64] | None, pa.Table | int]]:
-        sampler = self._sampler(plan, num_records)
+        stream = self.randomness.stream("sample")
         number = seen = kept = 0
         for block in self._blocks(width, "slices", num_records):
             seen += block.num_rows
             if seen > num_records:
                 break
-            chosen = None if sampler is None else sampler.choose(block.num_rows)
+            chosen = self._sample(block.num_rows, padded - kept, stream)
             kept += block.num_rows if chosen is None else len(chosen)
             yield number, chosen, block
             number += 1
         if seen != num_records:
             raise self._changed()
         step = self._block_rows(width)
-        for first in range(kept, plan.num_rows, step):
-            yield number, None, min(step, plan.num_rows - first)
+        for first in range(kept, padded, step):
+            yield number, None, min(step, padded - first)
             number += 1
 
-    def _sampler(self, plan: SlicePlan, num_records: int) -> Sampler | None:
-        """Poisson sampling: a binomial number of records, cut at the padded size, all subsets alike."""
+    def _sample(self, num_records: int, room: int, stream: np.random.Generator) -> NDArray[np.int64] | None:
+        """Which of the next records are in the sample, ``None`` for all; what finds no room is dropped (a failure)."""
         if self.settings.subsample is None:
             return None
-        stream = self.randomness.stream("sample")
-        wanted = min(int(stream.binomial(num_records, self.settings.subsample)), plan.num_rows)
-        return Sampler(total=num_records, wanted=wanted, stream=stream)
+        return np.flatnonzero(poisson_sample(num_records, self.settings.subsample, stream))[:room]
 
     def _blocks(self, width: int, stage: str, total: int | None) -> Iterator[pa.Table]:
         done = 0
@@ -270,6 +290,16 @@ class Curator(Publisher):
             schema=self.schema.to_dict(),
             codebook=parts,
             checksums={name: digest(np.ascontiguousarray(array).tobytes()) for name, array in arrays.items()},
+        )
+
+
+def _require_confirmed(schema: Schema) -> None:
+    """Refuse types that nobody has stated: whether a column is whole, or has gaps, is a fact about records."""
+    if schema.drafted:
+        raise SchemaError(
+            "the schema is a draft: its types were read off the table, and would be published though one record may "
+            "have made them what they are; read it, correct what is not public knowledge, and confirm it "
+            "('microtome schema confirm FILE', or delete the line 'drafted: true'; schema.confirm() in Python)"
         )
 
 

@@ -1,8 +1,8 @@
 """A first schema of a table, from column names and types alone.
 
 Parquet files and frames state their types. A CSV file states none: its first block is parsed to guess them,
-and nothing but the type comes out: no bound, category or count. The draft is for its holder to correct: it
-becomes public with the release.
+and nothing but the type comes out: no bound, category or count. Even a type is data, though: one record can change it.
+So the draft is for its holder to correct, and is marked as a draft until they confirm it; no release takes it before.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def draft_schema(source: Any, *, target: str | None = None, skip: tuple[str, ...
         skip: Columns to leave out.
 
     Returns:
-        A schema in which nothing is declared but the types.
+        A schema in which nothing is declared but the types, and these as a draft: correct it, then ``confirm()`` it.
     """
     table = open_table(source)
     unknown = sorted(set(skip) - set(table.types))
     if unknown:
         raise SchemaError(f"{table.origin}: no column {unknown[0]!r} to leave out; it has {', '.join(table.types)}")
     columns = [_draft_column(name, kind) for name, kind in table.types.items() if name not in skip]
-    return Schema(columns=tuple(columns), target=target)
+    return Schema(columns=tuple(columns), target=target, drafted=True)
 
 
 def _draft_column(name: str, arrow_type: pa.DataType) -> Column:

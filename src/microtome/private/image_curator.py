@@ -1,8 +1,8 @@
 """The door for images: the counterpart of ``Curator``, by the same order of steps.
 
-    images → count → [debit] → profile → [debit] → rows, or means and then moments → file
+    plan → check → [reserve] → count → profile → rows, or means and then moments → file → [settle]
 
-Everything that can be refused is refused before the first debit. What a later pass needs to know (a radius, the
+Everything that can be refused is refused before the reservation. What a later pass needs to know (a radius, the
 centres of classes) it takes from what an earlier one has published.
 """
 
@@ -30,10 +30,11 @@ from microtome.private.image_plan import (
 )
 from microtome.private.image_rows import Block, PrivateImages
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums, check_count
+from microtome.private.memory import check_memory
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import check_table_size
 from microtome.private.publisher import Publisher
-from microtome.private.randomness import GRID
+from microtome.private.randomness import GRID, poisson_sample
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.release import (
     ContainerWriter,
@@ -52,6 +53,8 @@ from microtome.release.image_centres import Contrast, class_centres, contrast, r
 from microtome.schema import ImageCode
 
 Arrays = dict[str, NDArray[Any]]
+_COPIES_IN_MEMORY = 4
+"""Rows or moments while they are summed, noised and written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,27 +74,33 @@ class ImageCurator(Publisher):
         check_count(len(self.images), self.images.origin)
         schema, settings = self.images.schema, self.settings
         profile = plan_image_profile(settings)
-        plan = (plan_moments if settings.kind is ReleaseKind.AGGREGATES else plan_image_slices)(
-            settings, schema, profile.events
-        )
-        check_space(output.parent, expected_image_bytes(settings, schema, len(self.images), profile.noise))
-        self.ledger.check(self.dataset, [*profile.events, *plan.events], neighbours=settings.neighbours)
-        counts = ImageCounts(schema.num_classes, ImageCode(schema).largest)
-        self._pass("profile", counts.add)
-        entries = [self._debit("profile", profile.events)]
-        arrays: Arrays = dict(
-            zip(("images/counts", "images/contrasts"), counts.publish(profile.noise, self.randomness), strict=True)
-        )
-        entries.append(self._debit(str(settings.kind), plan.events))
-        scale = contrast(arrays["images/contrasts"], profile.noise, ImageCode(schema).largest)
-        if isinstance(plan, MomentPlan):
-            self._publish_moments(output, arrays, profile, plan, scale)
-        else:
-            self._publish_rows(output, arrays, profile, plan, scale)
-        self._forget_noise()
-        published = ImageRelease.load(output, verify=False)
-        self._complete(entries, published.fingerprint)
+        plan = self._plan_second(profile.events)
+        size = expected_image_bytes(settings, schema, len(self.images), profile.noise)
+        check_space(output.parent, size)
+        check_memory(_COPIES_IN_MEMORY * size, self.images.origin)
+        with self._reserved((*profile.events, *plan.events)) as reservation:
+            counts = ImageCounts(schema.num_classes, ImageCode(schema).largest)
+            self._pass("profile", counts.add)
+            reservation.spend()
+            arrays: Arrays = dict(
+                zip(("images/counts", "images/contrasts"), counts.publish(profile.noise, self.randomness), strict=True)
+            )
+            scale = contrast(arrays["images/contrasts"], profile.noise, ImageCode(schema).largest)
+            if isinstance(plan, MomentPlan):
+                self._publish_moments(output, arrays, profile, plan, scale)
+            else:
+                self._publish_rows(output, arrays, profile, plan, scale)
+            published = ImageRelease.load(output, verify=False)
+            reservation.settle(output, published.fingerprint)
         return published
+
+    def _plan_second(self, spent: tuple[Event, ...]) -> MomentPlan | ImageSlicePlan:
+        """What the passes after the profile cost."""
+        match self.settings.kind:
+            case ReleaseKind.AGGREGATES:
+                return plan_moments(self.settings, self.images.schema, spent)
+            case ReleaseKind.RECORDS:
+                return plan_image_slices(self.settings, self.images.schema, spent)
 
     def _pass(self, stage: str, add: Callable[[Block], None]) -> None:
         """Show every image to a tally, once."""
@@ -137,7 +146,7 @@ class ImageCurator(Publisher):
         self, output: Path, arrays: Arrays, profile: ImageProfilePlan, plan: ImageSlicePlan, scale: Contrast
     ) -> None:
         sizes = class_rows(arrays["images/counts"].tolist(), profile.noise, self.settings)
-        arrays["directions"] = draw_directions(plan.law, self.randomness)
+        arrays["directions"] = draw_directions(plan.law, self.randomness, self.images.schema.dim)
         mechanism = ImageRowsMechanism(
             slices=Mechanism(
                 directions=plan.law,
@@ -177,7 +186,7 @@ class ImageCurator(Publisher):
             stream = self.randomness.stream("sample", number)
             mine = rows[classes == number]
             if rate is not None:
-                mine = mine[stream.random(len(mine)) < rate]
+                mine = mine[poisson_sample(len(mine), rate, stream)]
             mine = mine[stream.permutation(len(mine))[:size]]
             padded = np.zeros((size, rows.shape[1]))
             padded[stream.permutation(size)[: len(mine)]] = mine

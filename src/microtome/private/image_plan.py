@@ -26,7 +26,6 @@ from microtome.accounting import (
     Event,
     FailureEvent,
     GaussianEvent,
-    Neighbours,
     SliceEvent,
     SubsampledEvent,
     calibrate_noise,
@@ -83,20 +82,20 @@ class ImageSlicePlan:
 
 def plan_image_profile(settings: PrivacySettings) -> ImageProfilePlan:
     """The profile's share of the budget."""
-    replaced = settings.neighbours is Neighbours.REPLACE_ONE
-    rounding = FailureEvent(probability=(4 if replaced else 2) * ROUNDING, reason="rounding of the profile")
+    changed = 2 * settings.neighbours.cells_changed
+    rounding = FailureEvent(probability=changed * ROUNDING, reason="rounding of the profile")
     mu = math.sqrt(settings.profile_share) / _unit_noise(settings, [rounding])
-    return ImageProfilePlan(noise=math.sqrt(4 if replaced else 2) / mu, events=(GaussianEvent(mu=mu), rounding))
+    return ImageProfilePlan(noise=math.sqrt(changed) / mu, events=(GaussianEvent(mu=mu), rounding))
 
 
 def plan_moments(settings: PrivacySettings, schema: ImageSchema, spent: Sequence[Event]) -> MomentPlan:
     """The least noise with which profile, means and moments together keep the promise."""
-    replaced = settings.neighbours is Neighbours.REPLACE_ONE
-    touched = (2 if replaced else 1) * (schema.dim + schema.dim * (schema.dim + 1) // 2 + 1)
+    neighbours = settings.neighbours
+    touched = neighbours.cells_changed * (schema.dim + schema.dim * (schema.dim + 1) // 2 + 1)
     rounding = FailureEvent(probability=touched * ROUNDING, reason="rounding of the moments")
     mu = 1.0 / _unit_noise(settings, [*spent, rounding])
     mean_mu, moment_mu = mu * math.sqrt(_MEAN_SHARE), mu * math.sqrt(1.0 - _MEAN_SHARE)
-    mean_shift, moment_shift = (2.0, math.sqrt(2.0)) if replaced else (1.0, 1.0)
+    mean_shift, moment_shift = neighbours.row_distance(nonnegative=False), math.sqrt(neighbours.cells_changed)
     return MomentPlan(
         mean_noise=mean_shift / mean_mu,
         second_noise=moment_shift / (moment_mu * math.sqrt(1.0 - _SPREAD_SHARE)),
@@ -122,7 +121,7 @@ def plan_image_slices(settings: PrivacySettings, schema: ImageSchema, spent: Seq
         sliced = SliceEvent(directions=law, row_distance=distance, noise_scale=noise_scale)
         if settings.subsample is None:
             return (sliced, *failures)
-        symmetric = settings.neighbours is Neighbours.REPLACE_ONE
+        symmetric = settings.neighbours.symmetric
         return (SubsampledEvent(rate=settings.subsample, event=sliced, symmetric=symmetric), *failures)
 
     noise_scale = calibrate_noise(

@@ -2,7 +2,9 @@
 
 Vectors are clipped to the unit ball and then cut to multiples of 2⁻¹⁵, towards zero. Their products are multiples of
 2⁻³⁰, so that sums over up to 2²³ images are exact in 64-bit floats, in whatever order they are taken: nothing of a
-record is left in low-order bits but what the grid of the noise hides.
+record is left in low-order bits but what the grid of the noise hides. What is compared or cut on the way (a norm, a
+spread, a coordinate) is computed for each image by itself (``microtome.schema.fixed_point``), so that one image more
+or less changes the sums by its own contribution and by nothing else.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from microtome.private.image_rows import Block
 from microtome.private.randomness import Randomness, noisy_counts
 from microtome.private.slicing import clip_rows
 from microtome.release.image_centres import CONTRAST_BINS
+from microtome.schema.fixed_point import squared_norms, towards_zero
 
 Floats = NDArray[np.float64]
-_STEP = 2.0**-15
+_BITS = 15
 MOST_IMAGES = 2**23
 
 
@@ -33,7 +36,7 @@ class ImageCounts:
     def add(self, block: Block) -> None:
         """Count a block."""
         rows, classes = block
-        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows)) / self._largest
+        norms = np.sqrt(squared_norms(rows)) / self._largest
         bins = np.minimum((norms * CONTRAST_BINS).astype(np.int64), CONTRAST_BINS - 1)
         with self._lock:
             self.classes += np.bincount(classes, minlength=len(self.classes))
@@ -88,8 +91,7 @@ class MomentSums:
         """Add a block."""
         rows, classes = block
         residuals = rows / self._radius - self._centres[classes]
-        spreads = np.einsum("ij,ij->i", residuals, residuals) / self._spread_radius**2
-        spreads = np.floor(np.minimum(spreads, 1.0) / _STEP) * _STEP
+        spreads = towards_zero(np.minimum(squared_norms(residuals) / self._spread_radius**2, 1.0), _BITS)
         clipped = quantised(residuals / self._residual_radius)
         for number in np.unique(classes):
             mine = classes == number
@@ -117,8 +119,7 @@ class MomentSums:
 
 def quantised(rows: Floats) -> Floats:
     """Rows clipped to the unit ball and cut to the grid, towards zero, which makes none of them longer."""
-    cut: Floats = np.trunc(clip_rows(rows, nonnegative=False) / _STEP) * _STEP
-    return cut
+    return towards_zero(clip_rows(rows, nonnegative=False), _BITS)
 
 
 def check_count(num_images: int, origin: str) -> None:

@@ -8,30 +8,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy.stats import binom
 
 from microtome.accounting import (
+    DirectionKind,
     Directions,
     Event,
     FailureEvent,
     GaussianEvent,
-    Neighbours,
     SliceEvent,
     SubsampledEvent,
     calibrate_noise,
 )
-from microtome.errors import ParameterError, TableError
+from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.private.profile import ProfileBudget
-from microtome.private.settings import PrivacySettings
+from microtome.private.settings import FINENESS, PrivacySettings
 from microtome.release import ReleaseKind
-from microtome.schema import COARSE, Schema, rounding_classes
+from microtome.schema import Schema, largest_dim, rounding_classes
 
-MOST_ROWS = 10**9
-"""Rows from which on numpy's hypergeometric draw, which deals the rows of a shuffle, refuses."""
 _FAILURE_SHARE = 0.05
 """Share of δ given to each kind of failure that the mechanism can trade against noise."""
+_ROUNDED_UP = 1e-12
 ROUNDING = 2.0**-40
 """Probability that rounding error of 64-bit floats moves one noisy number to another grid step."""
 
@@ -46,19 +45,54 @@ class ProfilePlan:
 
 @dataclass(frozen=True, kw_only=True)
 class SlicePlan:
-    """The second pass.
+    """The second pass, as public facts alone settle it: what it costs does not depend on the profile.
+
+    The profile tells how long encoded rows are, and the directions and the noise of a finished plan follow it. Their
+    cost must not: if the noise of the first pass chose the law of W of the second, keeping (ε, δ) with each law by
+    itself would not be enough (``docs/privacy.md``, section 4). So
+
+    - one whole orthogonal block lets all of a row through, however long it is: W = Δ²;
+    - of a given number m' of gaussian directions, W/σ² = Δ²χ²(m')/(dσ²), with σ² ∝ 1/d;
+    - any other number of orthogonal ones is drawn for rows lengthened by zeros to the longest there can be.
 
     Attributes:
         law: The directions.
+        fills_rows: Whether they are one whole orthogonal block.
         noise_scale: σ.
-        num_rows: Rows that will be in the file.
-        events: What this pass does to the data.
+        row_distance: Δ.
+        subsample: Rate of the sample, or ``None``.
+        symmetric: Whether both neighbours hold a record that may be sampled.
+        failures: What can go wrong.
     """
 
     law: Directions
+    fills_rows: bool
     noise_scale: float
-    num_rows: int
-    events: tuple[Event, ...]
+    row_distance: float
+    subsample: float | None
+    symmetric: bool
+    failures: tuple[Event, ...]
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What this pass does to the data."""
+        sliced = SliceEvent(directions=self.law, row_distance=self.row_distance, noise_scale=self.noise_scale)
+        if self.subsample is None:
+            return (sliced, *self.failures)
+        return (SubsampledEvent(rate=self.subsample, event=sliced, symmetric=self.symmetric), *self.failures)
+
+    def for_rows(self, dim: int) -> SlicePlan:
+        """The same for rows of the length that the profile has settled, at the same cost."""
+        law = self.law
+        if dim > law.dim:
+            raise MicrotomeError(f"rows have {dim} coordinates, where {law.dim} was the most; nothing more is released")
+        if law.kind is DirectionKind.GAUSSIAN:
+            stretched = self.noise_scale * math.sqrt(law.dim / dim) * (1.0 + _ROUNDED_UP)
+            return replace(self, law=replace(law, dim=dim), noise_scale=stretched)
+        if self.fills_rows:
+            slices = -(-dim // law.slice_dim)
+            return replace(self, law=replace(law, dim=slices * law.slice_dim, num_slices=slices))
+        return self
 
 
 def check_table_size(settings: PrivacySettings, num_records: int, origin: str) -> None:
@@ -72,8 +106,6 @@ def check_table_size(settings: PrivacySettings, num_records: int, origin: str) -
             "(and tell nobody that this one was too small)"
         )
     bound = settings.capacity or num_records
-    if bound >= MOST_ROWS and settings.kind is ReleaseKind.RECORDS:
-        raise TableError(f"{origin}: at most {MOST_ROWS - 1:,} rows can be shuffled; release it in parts")
     if settings.delta * bound >= 1 and not settings.allow_large_delta:
         raise ParameterError(
             f"delta is {settings.delta}, not below 1/{bound}: such a δ would permit publishing some record whole; "
@@ -81,12 +113,24 @@ def check_table_size(settings: PrivacySettings, num_records: int, origin: str) -
         )
 
 
-def expected_dim(schema: Schema) -> int:
-    """A guess of the encoded dimension, before the profile tells it."""
-    return sum(
-        len(column.categories) + 2 if column.categories else 2 * (column.bins or COARSE.most_bins)
-        for column in schema.columns
-    )
+def padded_rows(settings: PrivacySettings, num_records: int) -> int:
+    """Rows of the file: all records, or the capacity, or as many as a sample of these can have but for a failure."""
+    bound = settings.capacity or num_records
+    if settings.subsample is None:
+        return bound
+    return min(int(binom.isf(_FAILURE_SHARE * settings.delta, bound, settings.subsample)) + 1, bound)
+
+
+def longest_rows(schema: Schema) -> int:
+    """The most coordinates that an encoded row can have, from public facts."""
+    longest = largest_dim(schema, FINENESS[ReleaseKind.RECORDS])
+    if longest is None:
+        endless = [column.name for column in schema.columns if column.pool == 0 and column.categories is None]
+        raise ParameterError(
+            f"column {endless[0]!r} has 'pool: 0' and its categories are to be learnt, so rows may be of any length; "
+            "declare its categories, or give it a pool such as 0.01"
+        )
+    return longest
 
 
 def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
@@ -94,7 +138,7 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     learnt = sum(column.kind.is_categorical and not column.is_declared for column in schema.columns)
     threshold = _FAILURE_SHARE * settings.delta if learnt else 0.0
     histograms = len(schema.columns) + sum(rounding_classes(column) is not None for column in schema.columns)
-    touched = histograms * (2 if settings.neighbours is Neighbours.REPLACE_ONE else 1) + 1
+    touched = histograms * settings.neighbours.cells_changed + 1
     failures: list[Event] = [FailureEvent(probability=touched * ROUNDING, reason="rounding of the profile")]
     if threshold:
         failures.append(FailureEvent(probability=threshold, reason="a category of one record alone shows"))
@@ -109,28 +153,26 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     return ProfilePlan(budget=budget, events=(GaussianEvent(mu=mu), *failures))
 
 
-def plan_slices(settings: PrivacySettings, dim: int, num_records: int, spent: Sequence[Event]) -> SlicePlan:
-    """The least noise with which profile and slices together keep the promise."""
-    law = settings.direction_law(dim)
-    bound = settings.capacity or num_records
+def plan_slices(settings: PrivacySettings, schema: Schema, spent: Sequence[Event]) -> SlicePlan:
+    """The least noise with which profile and slices together keep the promise, for the longest rows there can be."""
+    law = settings.direction_law(longest_rows(schema))
     failures: list[Event] = [FailureEvent(probability=law.count * ROUNDING, reason="rounding of the slices")]
-    num_rows = bound
     if settings.subsample is not None:
         overflow = _FAILURE_SHARE * settings.delta
-        num_rows = min(int(binom.isf(overflow, bound, settings.subsample)) + 1, bound)
         failures.append(FailureEvent(probability=overflow, reason="the sample overflows its padding"))
-
-    def events(noise_scale: float) -> tuple[Event, ...]:
-        sliced = SliceEvent(directions=law, row_distance=settings.row_distance, noise_scale=noise_scale)
-        if settings.subsample is None:
-            return (sliced, *failures)
-        symmetric = settings.neighbours is Neighbours.REPLACE_ONE
-        return (SubsampledEvent(rate=settings.subsample, event=sliced, symmetric=symmetric), *failures)
-
+    plan = SlicePlan(
+        law=law,
+        fills_rows=settings.fills_rows,
+        noise_scale=1.0,
+        row_distance=settings.row_distance,
+        subsample=settings.subsample,
+        symmetric=settings.neighbours.symmetric,
+        failures=tuple(failures),
+    )
     noise_scale = calibrate_noise(
-        lambda scale: [*spent, *events(scale)],
+        lambda scale: [*spent, *replace(plan, noise_scale=scale).events],
         epsilon=settings.epsilon,
         delta=settings.delta,
         accountant=settings.accountant,
     )
-    return SlicePlan(law=law, noise_scale=noise_scale, num_rows=num_rows, events=events(noise_scale))
+    return replace(plan, noise_scale=noise_scale)

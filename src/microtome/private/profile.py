@@ -71,7 +71,7 @@ class ProfileBudget:
         """Noise of each column's counts, for columns of the given numbers of cells."""
         shares = np.array(widths, dtype=float) ** (2.0 / 3.0)
         shares /= shares.sum()
-        return [float(np.sqrt(self._cells_changed / share) / self.mu) for share in shares]
+        return [float(np.sqrt(self.neighbours.cells_changed / share) / self.mu) for share in shares]
 
     def threshold(self, noise_scale: float, num_learnt: int) -> float:
         """The noisy count T below which an undeclared category is not shown.
@@ -80,12 +80,8 @@ class ProfileBudget:
         grid may round a count up. At most one such category a column tells neighbours apart, two where a record
         is replaced.
         """
-        tail = self.threshold_delta / (num_learnt * self._cells_changed)
+        tail = self.threshold_delta / (num_learnt * self.neighbours.cells_changed)
         return float(1.0 + noise_scale * (norm.isf(tail) + 0.5 / GRID))
-
-    @property
-    def _cells_changed(self) -> int:
-        return 2 if self.neighbours is Neighbours.REPLACE_ONE else 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,14 @@
-"""What every maker of a release does alike: debit before noise, state the promise, close the book."""
+"""What every maker of a release does alike: reserve before the first look, state the promise, close the book."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from microtome.accounting import Event, Ledger
 from microtome.private.randomness import Randomness, SystemRandomness
+from microtome.private.reservation import Reservation, reserved
 from microtome.private.settings import PrivacySettings, RunSettings
 from microtome.release import Promise
 
@@ -17,7 +20,7 @@ class Publisher:
     Attributes:
         settings: The promise.
         run: How the work is done.
-        ledger: The book that is debited.
+        ledger: The book in which the promise is reserved.
         dataset: The data's name in the book.
         randomness: The source of all noise; anything but ``SystemRandomness`` marks the release as not private.
     """
@@ -28,15 +31,16 @@ class Publisher:
     dataset: str
     randomness: Randomness
 
-    def _debit(self, purpose: str, events: tuple[Event, ...]) -> str:
-        """Write down what is about to be done; gives the ledger's entry."""
-        return self.ledger.debit(
-            self.dataset,
-            events,
-            purpose=purpose,
-            neighbours=self.settings.neighbours,
-            accountant=self.settings.accountant,
-        )
+    @contextmanager
+    def _reserved(self, events: Sequence[Event]) -> Iterator[Reservation]:
+        """Set the whole promise aside, and drop the key of its noise at the end, however it comes."""
+        purpose = f"release of {self.settings.kind}"
+        try:
+            with reserved(self.ledger, self.dataset, events, purpose=purpose, settings=self.settings) as reservation:
+                yield reservation
+        finally:
+            if isinstance(self.randomness, SystemRandomness):
+                self.randomness.forget()
 
     def _promise(self, events: tuple[Event, ...]) -> Promise:
         """The promise that was asked for, and what keeps it; void unless the noise is the system's own."""
@@ -48,13 +52,3 @@ class Publisher:
             private=type(self.randomness) is SystemRandomness,
             events=events,
         )
-
-    def _forget_noise(self) -> None:
-        """Drop the secret key once the file is written."""
-        if isinstance(self.randomness, SystemRandomness):
-            self.randomness.forget()
-
-    def _complete(self, entries: list[str], fingerprint: str) -> None:
-        """Tie what was spent to the file that it was spent on."""
-        for entry in entries:
-            self.ledger.complete(entry, artefact=fingerprint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -67,7 +68,7 @@ def release(
         pivot: For aggregates: the column by whose classes everything is counted apart, for what three columns
             share; ``"none"`` to count all records together, under less noise.
         allow_large_delta: Accept δ ≥ 1/n.
-        ledger: The book to debit, or its path; without it nothing remembers what was spent.
+        ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
         dataset: The table's name in the book; by default the file's name.
         run: How the work is done.
 
@@ -96,7 +97,7 @@ def release(
         settings=settings,
         run=run or RunSettings(),
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
-        dataset=dataset or (Path(source).name if isinstance(source, str | Path) else "table"),
+        dataset=dataset or _name_of(source, "table"),
         randomness=SystemRandomness(),
     )
     return _written(curator.release, output, source, ledger)
@@ -145,7 +146,7 @@ def release_images(
         capacity: For records with ``add-remove``: public upper bound on the number of images.
         profile_share: Share of the budget that counts by class and by contrast get; 0.05 by default.
         allow_large_delta: Accept δ ≥ 1/n.
-        ledger: The book to debit, or its path; without it nothing remembers what was spent.
+        ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
         dataset: The image set's name in the book; by default the file's name.
         run: How the work is done.
 
@@ -172,10 +173,15 @@ def release_images(
         settings=settings,
         run=run or RunSettings(),
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
-        dataset=dataset or (Path(source).name if isinstance(source, str | Path) else "images"),
+        dataset=dataset or _name_of(source, "images"),
         randomness=SystemRandomness(),
     )
     return _written(curator.release, output, source, ledger, labels)
+
+
+def _name_of(source: Any, otherwise: str) -> str:
+    """A data set's name in the book: that of the file itself, by whatever link it is reached."""
+    return Path(os.path.realpath(source)).name if isinstance(source, str | Path) else otherwise
 
 
 def _written(write: Callable[[Path], Published], output: str | Path | None, *inputs: Any) -> Published:

@@ -53,6 +53,16 @@ class SystemRandomness:
         self._secret = None
 
 
+def poisson_sample(count: int, rate: float, stream: np.random.Generator) -> NDArray[np.bool_]:
+    """Which of the next ``count`` records are in a Poisson sample; each has a whole number of 64 bits of its own.
+
+    The rate is rounded down to a multiple of 2⁻⁶⁴: no record is sampled more often than the accounting says.
+    """
+    numbers = stream.integers(0, 1 << 64, size=count, dtype=np.uint64)
+    sampled: NDArray[np.bool_] = numbers < np.uint64(min(int(rate * 2.0**64), (1 << 64) - 1))
+    return sampled
+
+
 def add_gaussian_noise(
     values: NDArray[np.float64], noise_scale: float, stream: np.random.Generator
 ) -> NDArray[np.int64]:
@@ -75,8 +85,8 @@ def noisy_counts(counts: NDArray[np.float64], scale: float, stream: np.random.Ge
     return noisy * step
 
 
-def haar_block(dim: int, stream: np.random.Generator) -> NDArray[np.float64]:
-    """A dim × dim orthogonal matrix, uniform over the group: QR of a Gaussian with positive diagonal."""
-    q, r = np.linalg.qr(stream.standard_normal((dim, dim)))
+def haar_columns(dim: int, count: int, stream: np.random.Generator) -> NDArray[np.float64]:
+    """The first columns of a uniformly random orthogonal dim × dim matrix: QR of a Gaussian, diagonal positive."""
+    q, r = np.linalg.qr(stream.standard_normal((dim, count)))
     orthogonal: NDArray[Any] = q * np.sign(np.diag(r))
     return orthogonal

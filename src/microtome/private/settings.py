@@ -111,7 +111,7 @@ class PrivacySettings:
     @property
     def centred(self) -> bool:
         """Whether encoded blocks are centred at the null record."""
-        return self.neighbours is not Neighbours.REPLACE_ONE
+        return self.neighbours.centred
 
     @property
     def row_distance(self) -> float:
@@ -119,9 +119,19 @@ class PrivacySettings:
         return self.neighbours.row_distance(nonnegative=not self.centred)
 
     def direction_law(self, dim: int) -> Directions:
-        """The directions to draw for encoded rows of the given length."""
-        num_slices = self.num_slices or -(-dim // self.slice_dim)
-        return Directions(kind=self.directions, dim=dim, num_slices=num_slices, slice_dim=self.slice_dim)
+        """The directions to draw for encoded rows of the given length.
+
+        Orthogonal ones fill the rows, lengthened by zeros to whole slices, unless their number is given.
+        """
+        slices = -(-dim // self.slice_dim)
+        if self.fills_rows:
+            dim = slices * self.slice_dim
+        return Directions(kind=self.directions, dim=dim, num_slices=self.num_slices or slices, slice_dim=self.slice_dim)
+
+    @property
+    def fills_rows(self) -> bool:
+        """Whether directions are one whole orthogonal block, which lets through all of a row and no more."""
+        return self.directions is DirectionKind.ORTHOGONAL and self.num_slices is None
 
 
 @dataclass(frozen=True, kw_only=True)

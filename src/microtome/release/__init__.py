@@ -2,7 +2,7 @@
 
 from microtome.release.aggregates import AggregatesRelease
 from microtome.release.artefact import Artefact, Release, keep_temporary
-from microtome.release.container import ContainerWriter, check_output, check_space, digest, write_text
+from microtome.release.container import ContainerWriter, check_output, check_space, digest
 from microtome.release.description import contents_in_words, promise_in_words, summary
 from microtome.release.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
 from microtome.release.manifest import (
@@ -45,5 +45,4 @@ __all__ = [
     "promise_in_words",
     "summary",
     "two_way_tables",
-    "write_text",
 ]

@@ -59,6 +59,8 @@ class AggregatesRelease(Release):
             raise ReleaseError(f"its tables are {self.first.shape} and {self.second.shape}, not as the manifest says")
         if np.shape(self.mechanism.pair_noise) != (columns, columns) or len(self.mechanism.first_noise) != columns:
             raise ReleaseError("its noise levels do not fit its columns")
+        if self.manifest.contents.num_records <= 0:
+            raise ReleaseError(f"num_records is {self.manifest.contents.num_records}; it must be above 0")
         if self.mechanism.pivot is not None and self.mechanism.pivot not in self.schema.names:
             raise ReleaseError(f"its pivot {self.mechanism.pivot!r} is not a column")
         if classes != (1 if self.pivot is None else self.codebook.codes[self.pivot].num_levels):

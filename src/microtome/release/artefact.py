@@ -8,17 +8,29 @@ import weakref
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from microtome.errors import MicrotomeError, ReleaseError
-from microtome.release.container import DiskErrors, check_output, digest
-from microtome.release.manifest import Manifest, ReleaseKind
+from microtome.file_kind import mistaken_for
+from microtome.release.container import check_output, digest
+from microtome.release.manifest import (
+    AggregateMechanism,
+    ImageMomentsMechanism,
+    ImageRowsMechanism,
+    Manifest,
+    Mechanism,
+    ReleaseKind,
+)
 from microtome.schema import Codebook, Schema
 from microtome.schema.image import KEY as IMAGES
+from microtome.whole_file import whole_file
+
+_WRONG_CONTENTS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
+"""What reading a manifest that makes no sense may raise."""
 
 
 class Artefact:
@@ -46,21 +58,23 @@ class Artefact:
             raise ReleaseError(f"{path}: no such file")
         try:
             with safe_open(path, framework="numpy") as file:
-                manifest = _manifest(file.metadata() or {})
+                manifest = _manifest(path, file.metadata() or {})
                 names = [name for name in file.keys() if name != "rows"]  # noqa: SIM118
                 arrays = {name: file.get_tensor(name) for name in names}
             _check_arrays(manifest, arrays)
+            manifest.promise.verify()
             release = _class_of(manifest)(path, manifest, arrays)
             if not isinstance(release, cls):
                 held, wanted = ("a table", "images") if isinstance(release, Release) else ("images", "a table")
                 raise ReleaseError(f"it is a release of {held}, where one of {wanted} is needed")
             release._check(verify=verify)
         except (SafetensorError, OSError) as error:
-            raise ReleaseError(f"{path}: not a release, or damaged: {error}") from error
+            said = mistaken_for(path, "a release") or f"not a release, or damaged: {error}"
+            raise ReleaseError(f"{path}: {said}") from error
         except MicrotomeError as error:
             raise ReleaseError(f"{path}: {error}") from error
-        except (KeyError, TypeError, ValueError) as error:
-            raise ReleaseError(f"{path}: its manifest is damaged: {error!r}") from error
+        except _WRONG_CONTENTS as error:
+            raise ReleaseError(f"{path}: its manifest is damaged: {type(error).__name__}: {error}") from error
         return release
 
     def _check(self, *, verify: bool) -> None:
@@ -70,13 +84,8 @@ class Artefact:
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Copy the file to a place of your own."""
         check_output(Path(path), force=force)
-        partial = Path(path).with_name(f".{Path(path).name}.partial")
-        with DiskErrors(Path(path)):
-            try:
-                shutil.copyfile(self.path, partial)
-                partial.replace(path)
-            finally:
-                partial.unlink(missing_ok=True)
+        with self.path.open("rb") as source, whole_file(Path(path)) as file:
+            shutil.copyfileobj(source, file)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -95,14 +104,21 @@ class Release(Artefact):
 
 
 def _class_of(manifest: Manifest) -> Callable[[Path, Manifest, dict[str, NDArray[Any]]], Artefact]:
-    """The class of a release, by its schema and kind."""
+    """The class of a release, by its schema and kind; its mechanism has to be of that class."""
     from microtome.release.aggregates import AggregatesRelease
     from microtome.release.images import ImageMomentsRelease, ImageRowsRelease
     from microtome.release.records import RecordsRelease
 
-    if IMAGES in manifest.schema:
-        return ImageRowsRelease if manifest.kind is ReleaseKind.RECORDS else ImageMomentsRelease
-    return RecordsRelease if manifest.kind is ReleaseKind.RECORDS else AggregatesRelease
+    classes: dict[tuple[bool, ReleaseKind], tuple[Callable[..., Artefact], type]] = {
+        (True, ReleaseKind.RECORDS): (ImageRowsRelease, ImageRowsMechanism),
+        (True, ReleaseKind.AGGREGATES): (ImageMomentsRelease, ImageMomentsMechanism),
+        (False, ReleaseKind.RECORDS): (RecordsRelease, Mechanism),
+        (False, ReleaseKind.AGGREGATES): (AggregatesRelease, AggregateMechanism),
+    }
+    found, mechanism = classes[IMAGES in manifest.schema, manifest.kind]
+    if not isinstance(manifest.mechanism, mechanism):
+        raise ReleaseError(f"its mechanism is not that of {manifest.kind} of what its schema describes")
+    return found
 
 
 Kept = TypeVar("Kept", bound=Artefact)
@@ -114,13 +130,17 @@ def keep_temporary(release: Kept, directory: Path) -> Kept:
     return release
 
 
-def _manifest(metadata: dict[str, str]) -> Manifest:
+def _manifest(path: Path, metadata: dict[str, str]) -> Manifest:
     if "microtome" not in metadata:
         raise ReleaseError("a safetensors file, but not a Microtome release")
     text = metadata["microtome"]
     if digest(text.encode()) != metadata.get("microtome_sha256"):
-        raise ReleaseError("its manifest was altered: the checksum is wrong")
-    return Manifest.from_dict(json.loads(text))
+        raise ReleaseError(mistaken_for(path, "a release") or "its manifest was altered: the checksum is wrong")
+    return Manifest.from_dict(json.loads(text, parse_constant=_refuse_constant))
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ReleaseError(f"its manifest is damaged: {name} is not a number")
 
 
 def _check_arrays(manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
@@ -132,3 +152,5 @@ def _check_arrays(manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
         whole = name.endswith("/levels")
         if array.dtype != (np.int64 if whole else np.float64) or digest(array.tobytes()) != wanted[name]:
             raise ReleaseError(f"{name} was altered: the checksum is wrong")
+        if not np.isfinite(array).all():
+            raise ReleaseError(f"{name} has numbers that are not finite")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import shutil
 import struct
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.errors import OutputError
+from microtome.whole_file import WholeFile, disk_errors
 
 _DTYPES = {"int16": "I16", "int64": "I64", "float64": "F64"}
 DIGEST = "0" * 64
@@ -55,20 +55,8 @@ def check_space(directory: Path, size: int) -> None:
         raise OutputError(f"{directory} has less than the {size / 2**20:,.1f} MiB free that are needed")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file under a temporary name and move it into place: complete or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-
-
 class ContainerWriter:
-    """Writes a container under a temporary name and moves it into place when it is complete.
+    """Writes a container piece by piece; the file is in its place when it is complete, and not before.
 
     Args:
         path: Where the file is to be.
@@ -85,7 +73,6 @@ class ContainerWriter:
         manifest: dict[str, Any],
     ) -> None:
         self._path = path
-        self._partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
         self._num_rows, self._width = rows_shape or (0, 0)
         small = sum(array.nbytes for array in arrays.values())
         self._entries = _entries(arrays, rows_shape)
@@ -93,8 +80,8 @@ class ContainerWriter:
         self._rows_at = len(header) + small
         self._size = self._rows_at + 2 * self._num_rows * self._width
         check_space(path.parent, self._size)
-        with self._translate_errors():
-            self._file = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        self._pending = WholeFile(path)
+        self._file = self._pending.file.fileno()
         try:
             body = b"".join(np.ascontiguousarray(arrays[name]).tobytes() for name in sorted(arrays))
             self._write_at(0, header + body)
@@ -124,21 +111,14 @@ class ContainerWriter:
 
     def finish(self, manifest: dict[str, Any]) -> None:
         """Write the final manifest and move the file into place."""
-        with self._translate_errors():
-            header = self._header(manifest)
-            self._write_at(0, header)
+        self._write_at(0, self._header(manifest))
+        with disk_errors(self._path):
             os.ftruncate(self._file, self._size)
-            os.fsync(self._file)
-            os.replace(self._partial, self._path)
-            os.close(self._file)
-            self._file = -1
+        self._pending.commit()
 
     def discard(self) -> None:
         """Leave nothing behind of an unfinished file."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-            self._partial.unlink(missing_ok=True)
+        self._pending.discard()
 
     def _header(self, manifest: dict[str, Any]) -> bytes:
         text = canonical_json(manifest)
@@ -149,29 +129,10 @@ class ContainerWriter:
 
     def _write_at(self, place: int, data: bytes | memoryview) -> None:
         view = memoryview(data)
-        with self._translate_errors():
+        with disk_errors(self._path):
             while view:
                 written = os.pwrite(self._file, view, place)
                 view, place = view[written:], place + written
-
-    def _translate_errors(self) -> DiskErrors:
-        return DiskErrors(self._path)
-
-
-class DiskErrors:
-    """Turns the operating system's errors into ours."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, OSError):
-            raise OutputError(f"{self._path} cannot be written: {error.strerror or error}") from error
 
 
 def _entries(arrays: Mapping[str, NDArray[Any]], rows_shape: tuple[int, int] | None) -> dict[str, Any]:

@@ -53,8 +53,8 @@ def contents_in_words(release: Artefact) -> str:
         law = release.mechanism.directions
         return (
             f"{release.num_rows:,} rows × {law.count} {law.kind} directions ({law.num_slices} slices of dimension "
-            f"{law.slice_dim}) of {law.dim}-dimensional encoded rows; noise σ = {release.noise_scale:.5g} in steps of "
-            f"{release.mechanism.grid_step:.3g}; expected share of null rows {release.null_share:.1%}."
+            f"{law.slice_dim}) of {release.codebook.dim}-dimensional encoded rows; noise σ = {release.noise_scale:.5g} "
+            f"in steps of {release.mechanism.grid_step:.3g}; expected share of null rows {release.null_share:.1%}."
         )
     assert isinstance(release, AggregatesRelease)
     noise = [value for row in release.mechanism.pair_noise for value in row if value > 0]

@@ -138,7 +138,7 @@ class ImageRowsRelease(ImageRelease):
     def slice_directions(self) -> Floats:
         """The directions θ_s as num_slices × dim × slice_dim."""
         law = self.mechanism.slices.directions
-        return self.directions.reshape(law.dim, law.num_slices, law.slice_dim).transpose(1, 0, 2)
+        return self.directions.reshape(-1, law.num_slices, law.slice_dim).transpose(1, 0, 2)
 
     def _steps(self, first: int, last: int) -> NDArray[np.int16]:
         with safe_open(self.path, framework="numpy") as file:
@@ -151,9 +151,9 @@ class ImageRowsRelease(ImageRelease):
             shape, dtype = tuple(found.get_shape()), found.get_dtype()
         if shape != (sum(rows), law.count) or dtype != "I16" or contents.num_rows != sum(rows):
             raise ReleaseError(f"rows are {dtype} of shape {shape}, the manifest says I16 of {(sum(rows), law.count)}")
-        if len(rows) != self.schema.num_classes or self.directions.shape != (law.dim, law.count):
+        if len(rows) != self.schema.num_classes or self.directions.shape != (self.schema.dim, law.count):
             raise ReleaseError("its classes or directions are not those of its schema")
-        if law.dim != self.schema.dim or len(self.manifest.checksums["rows"]) != len(rows):
+        if law.dim < self.schema.dim or len(self.manifest.checksums["rows"]) != len(rows):
             raise ReleaseError("its rows are not those of its schema, or not all covered by checksums")
         if verify:
             self._verify_rows()

@@ -5,12 +5,21 @@ Plain frozen records that turn into canonical JSON and back. Everything in them 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any, Self
 
-from microtome.accounting import Accountant, DirectionKind, Directions, Event, Neighbours, event_from_dict
+from microtome.accounting import (
+    Accountant,
+    DirectionKind,
+    Directions,
+    Event,
+    Neighbours,
+    event_from_dict,
+    verify_promise,
+)
 from microtome.errors import ReleaseError
 
 FORMAT = "microtome-release"
@@ -44,6 +53,12 @@ class Promise:
     private: bool
     events: tuple[Event, ...]
 
+    def verify(self) -> None:
+        """Refuse a promise that its own events contradict, by the accountant that it names."""
+        if not isinstance(self.private, bool):
+            raise ReleaseError(f"private of the promise is {self.private!r}; it must be true or false")
+        verify_promise(self.events, stated_epsilon=self.epsilon, stated_delta=self.delta, accountant=self.accountant)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism:
@@ -67,6 +82,15 @@ class Mechanism:
     subsample: float | None
     capacity: int | None
 
+    def __post_init__(self) -> None:
+        _positive(self, "noise_scale", "grid_step", "row_distance")
+        _share(self, "profile_share")
+        if self.subsample is not None:
+            _positive(self, "subsample")
+            _share(self, "subsample")
+        if self.capacity is not None:
+            _counts(self, "capacity", least=1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateMechanism:
@@ -86,6 +110,13 @@ class AggregateMechanism:
     first_noise: tuple[float, ...]
     pair_noise: tuple[tuple[float, ...], ...]
 
+    def __post_init__(self) -> None:
+        _counts(self, "num_classes", least=1)
+        _share(self, "profile_share")
+        for value in (*self.first_noise, *(value for row in self.pair_noise for value in row)):
+            if not (_is_number(value) and value >= 0):
+                raise ReleaseError(f"its noise is {value!r}; it must be a number, at least 0")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ImageRowsMechanism:
@@ -102,6 +133,11 @@ class ImageRowsMechanism:
     radius: float
     count_noise: float
     class_rows: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        _positive(self, "radius", "count_noise")
+        if any(isinstance(rows, bool) or not isinstance(rows, int) or rows < 0 for rows in self.class_rows):
+            raise ReleaseError(f"its rows by class are {self.class_rows!r}; they must be whole numbers")
 
     @property
     def profile_share(self) -> float:
@@ -133,6 +169,11 @@ class ImageMomentsMechanism:
     second_noise: float
     spread_noise: float
 
+    def __post_init__(self) -> None:
+        _positive(self, "radius", "residual_radius", "spread_radius")
+        _positive(self, "count_noise", "mean_noise", "second_noise", "spread_noise")
+        _share(self, "profile_share")
+
 
 AnyMechanism = Mechanism | AggregateMechanism | ImageRowsMechanism | ImageMomentsMechanism
 
@@ -152,6 +193,12 @@ class Contents:
     num_records: float
     records_exact: bool
     bin_rows: int
+
+    def __post_init__(self) -> None:
+        _counts(self, "num_rows", least=0)
+        _counts(self, "bin_rows", least=1)
+        if not (_is_number(self.num_records) and self.num_records >= 0 and isinstance(self.records_exact, bool)):
+            raise ReleaseError(f"num_records is {self.num_records!r}; it must be a number, at least 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,15 +234,20 @@ class Manifest:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
         """The inverse of ``to_dict``; an error that says what is wrong for anything else."""
+        if not isinstance(document, Mapping):
+            raise ReleaseError(f"its manifest is damaged: it is no JSON object but {type(document).__name__}")
         if document.get("format") != FORMAT:
             raise ReleaseError(f"not a release: its format is {document.get('format')!r}")
         version = document.get("version")
         if version != VERSION:
             raise ReleaseError(f"format version {version}; this Microtome reads {VERSION}: upgrade it")
         try:
+            for name in ("schema", "codebook", "checksums"):
+                if not isinstance(document[name], Mapping):
+                    raise ReleaseError(f"its manifest is damaged: {name} is no JSON object")
             return cls(
                 kind=ReleaseKind(document["kind"]),
-                software=document["software"],
+                software=str(document["software"]),
                 promise=_promise(document["promise"]),
                 mechanism=_mechanism(ReleaseKind(document["kind"]), document["mechanism"]),
                 contents=Contents(**document["contents"]),
@@ -205,6 +257,29 @@ class Manifest:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ReleaseError(f"its manifest is damaged: {error}") from error
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _positive(record: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(record, name)
+        if not (_is_number(value) and value > 0):
+            raise ReleaseError(f"{name} is {value!r}; it must be a number above 0")
+
+
+def _share(record: Any, name: str) -> None:
+    value = getattr(record, name)
+    if not (_is_number(value) and 0 <= value <= 1):
+        raise ReleaseError(f"{name} is {value!r}; it must be between 0 and 1")
+
+
+def _counts(record: Any, name: str, *, least: int) -> None:
+    value = getattr(record, name)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ReleaseError(f"{name} is {value!r}; it must be a whole number, at least {least}")
 
 
 def _shallow(record: Any) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class RecordsRelease(Release):
     def slice_directions(self) -> NDArray[np.float64]:
         """The directions θ_s as num_slices × dim × slice_dim."""
         law = self.mechanism.directions
-        return self.directions.reshape(law.dim, law.num_slices, law.slice_dim).transpose(1, 0, 2)
+        return self.directions.reshape(-1, law.num_slices, law.slice_dim).transpose(1, 0, 2)
 
     def encoded_rows(self, first: int = 0, last: int | None = None) -> NDArray[np.float64]:
         """Encoded rows under isotropic noise, (X·U + V)·Uᵀ/q: any new slice of them is a valid noisy slice."""
@@ -102,6 +102,8 @@ class RecordsRelease(Release):
 
     def _check(self, *, verify: bool) -> None:
         law, contents = self.mechanism.directions, self.manifest.contents
+        if contents.num_rows < 1 or contents.num_records <= 0:
+            raise ReleaseError(f"it has {contents.num_rows} rows of {contents.num_records} records")
         with safe_open(self.path, framework="numpy") as file:
             rows = file.get_slice("rows")
             shape, dtype = tuple(rows.get_shape()), rows.get_dtype()
@@ -110,7 +112,7 @@ class RecordsRelease(Release):
             raise ReleaseError(f"rows are {dtype} of shape {shape}, the manifest says I16 of {wanted}")
         if len(self.manifest.checksums["rows"]) != -(-contents.num_rows // contents.bin_rows):
             raise ReleaseError("its rows are not all covered by checksums")
-        if self.directions.shape != (law.dim, law.count):
-            raise ReleaseError(f"directions are {self.directions.shape}, not {(law.dim, law.count)}")
+        if self.directions.shape != (self.codebook.dim, law.count) or self.codebook.dim > law.dim:
+            raise ReleaseError(f"directions are {self.directions.shape}, not {(self.codebook.dim, law.count)}")
         if verify:
             self.verify_rows()

@@ -1,7 +1,7 @@
 """What is public about a table, and the code between its rows and vectors in the unit ball."""
 
 from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells
-from microtome.schema.codebook import Block, Codebook
+from microtome.schema.codebook import Block, Codebook, largest_dim
 from microtome.schema.column import DTYPES, Column, Kind, Outside
 from microtome.schema.column_code import ColumnCode, stratified
 from microtome.schema.document import Schema
@@ -31,6 +31,7 @@ __all__ = [
     "Rounding",
     "Schema",
     "initial_cells",
+    "largest_dim",
     "project_to_simplex",
     "rounding_classes",
     "stratified",

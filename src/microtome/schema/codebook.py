@@ -28,8 +28,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.errors import SchemaError
+from microtome.schema.cells import NumberCells
+from microtome.schema.column import Column
 from microtome.schema.column_code import ColumnCode, code_from_parts
 from microtome.schema.document import Schema
+from microtome.schema.grid import initial_cells
+from microtome.schema.margins import Fineness, most_category_levels, most_number_levels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +50,21 @@ class Block:
     def width(self) -> int:
         """Number of coordinates."""
         return self.stop - self.start
+
+
+def largest_dim(schema: Schema, fineness: Fineness) -> int | None:
+    """The longest that encoded rows of a table can be, whatever its profile says; ``None`` if there is no bound."""
+    most = [_most_levels(column, fineness) for column in schema.columns]
+    known = [levels for levels in most if levels is not None]
+    return sum(known) if len(known) == len(most) else None
+
+
+def _most_levels(column: Column, fineness: Fineness) -> int | None:
+    cells = initial_cells(column)
+    if isinstance(cells, NumberCells):
+        return most_number_levels(len(cells), column.bins, fineness)
+    pool = fineness.pool if column.pool is None else column.pool
+    return most_category_levels(None if cells is None else len(cells), pool)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,10 +136,12 @@ class Codebook:
     @classmethod
     def from_parts(cls, schema: Schema, parts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Codebook:
         """The inverse of ``to_parts``."""
+        if not isinstance(parts["centred"], bool):
+            raise SchemaError(f"centred is {parts['centred']!r}; it must be true or false")
         if len(parts["columns"]) != len(schema.columns):
             raise SchemaError(f"{len(parts['columns'])} coded columns for {len(schema.columns)} in the schema")
         codes = [
             code_from_parts(column, entry, f"profile/{index}", arrays)
             for index, (column, entry) in enumerate(zip(schema.columns, parts["columns"], strict=True))
         ]
-        return cls(codes=tuple(codes), centred=bool(parts["centred"]))
+        return cls(codes=tuple(codes), centred=parts["centred"])

@@ -27,6 +27,9 @@ from microtome.schema.margins import (
 )
 from microtome.schema.rounding import RoundedCells, Rounding, rounding_classes
 
+_SUM_SLACK = 1e-6
+"""How far from 1 the margins of a file may add up to."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ColumnCode:
@@ -214,17 +217,55 @@ def code_from_parts(
         cells = NumberCells(edges=arrays[f"{prefix}/edges"], integral=column.kind.is_integral, missing=column.missing)
     counts, margins = arrays[f"{prefix}/counts"], arrays[f"{prefix}/margins"]
     levels = arrays[f"{prefix}/levels"]
-    if not len(counts) == len(margins) == len(levels) == len(cells):
-        raise SchemaError(f"column {column.name!r}: counts, margins and levels do not fit its cells")
+    _check_cells(column, cells)
+    _check_counts(column, len(cells), counts, margins, levels)
     return ColumnCode(
         column=column,
         cells=cells,
         counts=counts,
-        noise_scale=entry["noise_scale"],
+        noise_scale=_checked_noise(column, entry["noise_scale"]),
         margins=margins,
         levels=levels,
         rounding=_rounding_from_parts(column, entry, prefix, arrays),
     )
+
+
+def _check_cells(column: Column, cells: Cells) -> None:
+    """Refuse cells that no column can have: a file may have been made by a broken program."""
+    if isinstance(cells, NumberCells):
+        edges = cells.edges
+        if not (_is_line(edges, np.float64) and len(edges) > 1 and (np.diff(edges) > 0).all()):
+            raise SchemaError(f"column {column.name!r}: the edges of its cells do not increase")
+        return
+    if not isinstance(cells.other, bool) or None in cells.categories or not cells.num_values:
+        raise SchemaError(f"column {column.name!r}: its coded categories are no list of values")
+    if len(set(cells.categories)) < len(cells.categories):
+        raise SchemaError(f"column {column.name!r}: a category is coded twice")
+    if column.categories is not None and cells.categories != column.categories:
+        raise SchemaError(f"column {column.name!r}: its coded categories are not the declared ones")
+
+
+def _check_counts(column: Column, size: int, counts: NDArray[Any], margins: NDArray[Any], levels: NDArray[Any]) -> None:
+    """Refuse counts, margins and levels that do not fit the cells, or are no counts, shares and levels."""
+    lines = _is_line(counts, np.float64) and _is_line(margins, np.float64) and _is_line(levels, np.int64)
+    if not lines or not len(counts) == len(margins) == len(levels) == size:
+        raise SchemaError(f"column {column.name!r}: counts, margins and levels do not fit its cells")
+    if not margins.min() >= 0 or not abs(margins.sum() - 1.0) <= _SUM_SLACK:
+        raise SchemaError(f"column {column.name!r}: its margins are no shares, at least 0 and 1 together")
+    found = np.unique(levels)
+    if not np.array_equal(found, np.arange(len(found))):
+        raise SchemaError(f"column {column.name!r}: its levels are not 0, 1, … without a gap")
+
+
+def _is_line(values: NDArray[Any], dtype: type) -> bool:
+    """Whether these are finite numbers of the type, one after the other."""
+    return values.ndim == 1 and values.dtype == dtype and bool(np.isfinite(values).all())
+
+
+def _checked_noise(column: Column, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise SchemaError(f"column {column.name!r}: the noise of its counts is {value!r}; it must be above 0")
+    return float(value)
 
 
 def _rounding_from_parts(
@@ -234,9 +275,11 @@ def _rounding_from_parts(
     if "rounding_noise" not in entry:
         return None
     classes, counts, rates = rounding_classes(column), arrays[f"{prefix}/rounding"], arrays[f"{prefix}/rates"]
-    if classes is None or not len(counts) == len(rates) == len(classes):
+    lines = _is_line(counts, np.float64) and _is_line(rates, np.float64)
+    if classes is None or not lines or not len(counts) == len(rates) == len(classes) or not rates.min() >= 0:
         raise SchemaError(f"column {column.name!r}: the counts of its rounding do not fit its classes")
-    return Rounding(classes=classes, counts=counts, noise_scale=entry["rounding_noise"], rates=rates)
+    noise = _checked_noise(column, entry["rounding_noise"])
+    return Rounding(classes=classes, counts=counts, noise_scale=noise, rates=rates)
 
 
 def _trim(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,11 @@ _HEADER = """\
 # Whatever says 'learn' is learnt from the data with privacy budget; declare it where you can, from public
 # knowledge only (a code book, a law, a form), never by looking at the data.
 """
+_MARK = re.compile(r"['\"]?drafted['\"]?\s*:\s*true\b", re.IGNORECASE)
+_DRAFTED = """\
+# Kinds and types below were read off the table, where one record can change them (a 37.5 among whole numbers, a
+# missing value). Correct them to what is public knowledge, then delete the next line or 'microtome schema confirm'.
+drafted: true"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +44,14 @@ class Schema:
 
     The target gets a quarter of the unit ball unless it is given a weight of its own: what predicts it is what
     most users want from the table, and the noise does not shrink to make room.
+
+    A *drafted* schema has its types from the table itself, where a single record can have made them what they are. It
+    is not public before somebody who knows the table has confirmed it, and no release takes it.
     """
 
     columns: tuple[Column, ...]
     target: str | None = None
+    drafted: bool = False
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -66,6 +76,10 @@ class Schema:
         others = sum((column.weight or 1.0) ** 2 for column in self.columns if column.name != self.target)
         return round(math.sqrt(others * _TARGET_SHARE / (1.0 - _TARGET_SHARE)), 3) or 1.0
 
+    def confirm(self) -> Schema:
+        """The same as a statement of what is public: types are as they are whatever records the table holds."""
+        return replace(self, drafted=False)
+
     @property
     def names(self) -> list[str]:
         """Column names in order."""
@@ -85,16 +99,20 @@ class Schema:
         if document["microtome-schema"] != VERSION:
             version = document["microtome-schema"]
             raise SchemaError(f"schema version {version!r} is not known; this Microtome reads {VERSION}")
-        _refuse_unknown(document, {"microtome-schema", "columns", "target"}, "the schema")
+        _refuse_unknown(document, {"microtome-schema", "columns", "target", "drafted"}, "the schema")
+        drafted = document.get("drafted", False)
+        if not isinstance(drafted, bool):
+            raise SchemaError(f"'drafted' is {drafted!r}; it must be true or false")
         columns = document.get("columns")
         if not isinstance(columns, Sequence) or isinstance(columns, str):
             raise SchemaError("'columns' must be a list of columns")
-        return cls(columns=tuple(map(_column_from_dict, columns)), target=document.get("target"))
+        return cls(columns=tuple(map(_column_from_dict, columns)), target=document.get("target"), drafted=drafted)
 
     def to_dict(self) -> dict[str, Any]:
         """The document as plain values; dates as ISO strings."""
         return {
             "microtome-schema": VERSION,
+            **({"drafted": True} if self.drafted else {}),
             "target": self.target,
             "columns": [_column_to_dict(column, self.target) for column in self.columns],
         }
@@ -115,7 +133,8 @@ class Schema:
 
     def to_yaml(self) -> str:
         """The document with a remark on every line that says what is declared."""
-        lines = [_HEADER + f"microtome-schema: {VERSION}", f"target: {_scalar(self.target)}", "columns:"]
+        lines = [_HEADER + f"microtome-schema: {VERSION}", *([_DRAFTED] if self.drafted else [])]
+        lines += [f"target: {_scalar(self.target)}", "columns:"]
         for column in self.columns:
             entries = _column_to_dict(column, self.target)
             if column.name == self.target and column.weight == self._target_weight():
@@ -123,6 +142,13 @@ class Schema:
             lines.append(f"  - name: {_scalar(entries.pop('name'))}")
             lines += [f"    {key}: {_scalar(value)}{_remark(key, value)}" for key, value in entries.items()]
         return "\n".join(lines) + "\n"
+
+
+def confirmed_text(text: str) -> str:
+    """A drafted document without the mark of a draft; everything else stays as its holder wrote it."""
+    remarks = _DRAFTED.splitlines()[:-1]
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if line.rstrip() not in remarks and not _MARK.match(line))
 
 
 def _refuse_unknown(entries: Mapping[str, Any], known: set[str] | frozenset[str], where: str) -> None:

@@ -20,6 +20,8 @@ from microtome.errors import SchemaError
 KEY, VERSION = "microtome-image-schema", 1
 MOST_CLASSES = 1024
 MOST_COMPONENTS = 100
+MOST_NUMBERS = 2**26
+"""Numbers an image: beyond it, the basis of the code fits in no memory."""
 _SHARE_OF_PIXELS = 0.6
 _KEYS = frozenset([KEY, "height", "width", "channels", "range", "mean", "classes", "components"])
 _RANGES = {
@@ -77,6 +79,10 @@ class ImageSchema:
         if self.classes is not None:
             _check_classes(self.classes)
         most = self.height * self.width
+        if most * self.channels > MOST_NUMBERS:
+            raise SchemaError(
+                f"images have {most * self.channels:,} numbers each; at most {MOST_NUMBERS:,} are handled"
+            )
         if self.components is None:
             object.__setattr__(self, "components", max(1, min(MOST_COMPONENTS, int(_SHARE_OF_PIXELS * most))))
         elif isinstance(self.components, bool) or not isinstance(self.components, int):

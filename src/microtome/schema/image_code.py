@@ -7,6 +7,9 @@ noise need not be spent on the rest. The basis is a formula: it is public and le
     z = B·(p − mean)/(high − low),   B orthonormal rows (d × pixels)
 
 An image's *contrast* ‖z‖/√pixels lies between 0 and 1.
+
+Pixels and basis are on grids of powers of two, so that the product is exact and an image has the same components
+whatever images it is encoded with (``microtome.schema.fixed_point``).
 """
 
 from __future__ import annotations
@@ -18,9 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from microtome.schema.fixed_point import on_grid, spare_bits
 from microtome.schema.image import ImageSchema
 
 Floats = NDArray[np.float64]
+_PIXEL_BITS = 20
+"""Pixels are told apart to a millionth of their range."""
 
 
 class ImageCode:
@@ -35,7 +41,8 @@ class ImageCode:
         schema = self.schema
         rows, columns = cosines(schema.height), cosines(schema.width)
         order = _by_frequency(schema.height, schema.width)[: schema.num_components]
-        return np.stack([np.outer(rows[u], columns[v]).ravel() for u, v in order])
+        basis = np.stack([np.outer(rows[u], columns[v]).ravel() for u, v in order])
+        return on_grid(basis, spare_bits(_PIXEL_BITS, basis.shape[1]))
 
     @property
     def largest(self) -> float:
@@ -56,7 +63,7 @@ class ImageCode:
         """Components of images (n × height × width × channels)."""
         low, high = self.schema.low, self.schema.high
         unit = (pixels.astype(np.float64) - low) / (high - low) - self.offset
-        planes = unit.transpose(0, 3, 1, 2).reshape(len(pixels) * self.schema.channels, -1)
+        planes = on_grid(unit, _PIXEL_BITS).transpose(0, 3, 1, 2).reshape(len(pixels) * self.schema.channels, -1)
         return (planes @ self.plane.T).reshape(len(pixels), self.schema.dim)
 
     def decode(self, components: Floats) -> Floats:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 from scipy.stats import norm
 
+from microtome.errors import SchemaError
 from microtome.schema.cells import NumberCells
 
 _RARE = 2.0
@@ -164,6 +165,29 @@ def _common_values(
         common = found
         even = float(values[~common].sum()) / max(bins - int(common.sum()), 1)
         wanted = min(wanted, max(even, least))
+
+
+def most_category_levels(num_cells: int | None, pool: float) -> int | None:
+    """The most levels that ``category_levels`` can give, whatever the counts; ``None`` where there is no bound.
+
+    Levels of their own and shared ones have the share ``pool`` each, but for one that did not fill up and one for
+    missing values; and no level is without a cell (``num_cells``, if they are known).
+    """
+    by_share = int(1.0 / pool) + 2 if pool > 0 else None
+    bounds = [bound for bound in (num_cells, by_share) if bound is not None]
+    return min(bounds) if bounds else None
+
+
+def most_number_levels(num_cells: int, bins: int | None, fineness: Fineness) -> int:
+    """The most levels that ``number_levels`` can give where bins are even (``splits_rest`` is off).
+
+    A bin's share is 1/bins; common values have that, and what is left after slivers are merged a quarter of it, but
+    for the bin of all there is and the level of missing values.
+    """
+    if fineness.splits_rest:
+        raise SchemaError("levels that share what common values leave have no bound of this kind")
+    even = max(fineness.most_bins, _FEWEST_BINS) if bins is None else bins
+    return min(num_cells, 4 * even + 2)
 
 
 def rare_share(noise_scale: float, total: float) -> float:

@@ -33,6 +33,9 @@ _LARGEST_POWER_OF_FLOATS = 8
 """Of ten, so that larger numbers have the classes of this one: these are all that 64 bits tell apart to the sixth."""
 _DIGITS_OF_SINGLES = 6
 """Digits that 32 bits keep."""
+_UNIT_POWER = 100
+_POWERS_OF_TEN = np.array([float(f"1e{power}") for power in range(-_UNIT_POWER, _UNIT_POWER + 1)])
+"""All that numbers of 32 bits can need; 1 is in the middle."""
 _TIMES = (1, 10**3, 10**6, 60 * 10**6, 3600 * 10**6, 86_400 * 10**6)
 """Microsecond, millisecond, second, minute, hour, day."""
 _LARGEST_EXACT = 2.0**53
@@ -245,8 +248,13 @@ def _magnitudes(lowest: int, highest: int) -> tuple[float, ...]:
 
 
 def _shortened(numbers: Floats) -> Floats:
-    """Numbers other than zero to as many digits as 32 bits keep."""
-    digits = 10.0 ** (_DIGITS_OF_SINGLES - 1 - np.floor(np.log10(np.abs(numbers))))
+    """Numbers other than zero to as many digits as 32 bits keep.
+
+    Powers of ten are looked up: a library's logarithms and powers may differ in their last bits with a number's place
+    in the array, and a number's class must be its own.
+    """
+    exponents = np.searchsorted(_POWERS_OF_TEN, np.abs(numbers), side="right") - 1
+    digits = _POWERS_OF_TEN[np.clip(_DIGITS_OF_SINGLES - 1 - exponents + 2 * _UNIT_POWER, 0, len(_POWERS_OF_TEN) - 1)]
     shortened: Floats = np.rint(numbers * digits) / digits
     return shortened
 

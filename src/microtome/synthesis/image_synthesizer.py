@@ -22,10 +22,11 @@ from microtome.progress import Progress, silent
 from microtome.release import ImageRelease, check_output
 from microtome.schema import ImageCode, ImageSchema
 from microtome.schema.image import Label
-from microtome.training import Checkpoint, read_tensors, write_tensors
+from microtome.training import Checkpoint
 from microtome.training.image_trainer import ImageFit, ImageFitSettings, ImageTrainer
+from microtome.training.tensor_file import contents_of, load_weights, read_tensors, write_tensors
 
-FORMAT = "microtome-image-model-1"
+FORMAT = "microtome-image-model-2"
 _CHUNK = 1024
 
 
@@ -157,7 +158,7 @@ class ImageSynthesizer:
         """Read a model."""
         tensors, document = read_tensors(Path(path), FORMAT)
         model = cls()
-        try:
+        with contents_of(Path(path)):
             schema = ImageSchema.from_dict(document["schema"])
             code = ImageCode(schema)
             with torch.random.fork_rng(devices=[]):
@@ -168,12 +169,11 @@ class ImageSynthesizer:
                     schema.num_classes,
                     ImageNetworkSettings(**document["network"]),
                 )
-            generator.load_state_dict({name.removeprefix("generator/"): value for name, value in tensors.items()})
+            state = {name.removeprefix("generator/"): value for name, value in tensors.items()}
+            load_weights(Path(path), generator, state)
             shares = np.array(document["shares"], dtype=np.float64)
             model.settings = ImageFitSettings.from_dict(document["origin"]["settings"])
             model.origin = dict(document["origin"])
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise ModelError(f"{path}: it is damaged: {error}") from error
         if shares.shape != (schema.num_classes,) or not np.isfinite(shares).all() or shares.min() < 0:
             raise ModelError(f"{path}: it is damaged: its shares are not those of its classes")
         model._generator, model._schema, model._shares = generator.eval(), schema, shares

@@ -22,9 +22,9 @@ from microtome.generators import (
     TabularGenerator,
 )
 from microtome.schema import Codebook, Schema
-from microtome.training import read_tensors, write_tensors
+from microtome.training.tensor_file import contents_of, load_weights, read_tensors, write_tensors
 
-_FORMAT = "microtome-model-1"
+_FORMAT = "microtome-model-2"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,20 +63,17 @@ class Model:
     def load(cls, path: Path, generator: Generator | None = None) -> Model:
         """Read a model; one with a generator of your own needs that module to put the weights in."""
         tensors, document = read_tensors(path, _FORMAT)
-        try:
+        with contents_of(path):
             schema = Schema.from_dict(document["schema"])
             arrays = {name: tensor.numpy() for name, tensor in _within("codebook/", tensors).items()}
             codebook = Codebook.from_parts(schema, document["codebook"], arrays)
             module = _built_in(path, document, codebook) if generator is None else generator
             origin = dict(document["origin"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"{path}: it is damaged: {error!r}") from error
         if not isinstance(module, nn.Module):
             raise ModelError(f"a generator must be a torch.nn.Module; {type(module).__name__} is not")
-        try:
-            module.load_state_dict(_within("generator/", tensors))
-        except RuntimeError as error:
-            raise ModelError(f"{path}: its weights do not fit {type(module).__name__}: {error}") from error
+        load_weights(path, module, _within("generator/", tensors))
+        if isinstance(module, MixtureGenerator) and bool((module.weights() < 0).any()):
+            raise ModelError(f"{path}: it is damaged: the weights of its components are no shares")
         return cls(generator=module.eval(), schema=schema, codebook=codebook, origin=origin)
 
 

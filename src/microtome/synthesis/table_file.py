@@ -10,28 +10,22 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from microtome.errors import OutputError, ParameterError
+from microtome.errors import ParameterError
 from microtome.progress import Progress
+from microtome.whole_file import whole_file
 
 _WRITERS = {".csv": pacsv.CSVWriter, ".parquet": pq.ParquetWriter}
 
 
 def write_tables(path: Path, tables: Iterable[pa.Table], num_rows: int, progress: Progress) -> None:
-    """Write a stream of tables under a temporary name, then move it into place."""
+    """Write a stream of tables, whole or not at all."""
     if path.suffix not in _WRITERS:
         raise ParameterError(f"{path}: the output must end in {' or '.join(_WRITERS)}")
-    partial = path.with_name(f".{path.name}.partial")
     stream = iter(tables)
     first = next(stream)
     done = 0
-    try:
-        with _WRITERS[path.suffix](str(partial), first.schema) as writer:
-            for table in chain([first], stream):
-                writer.write_table(table)
-                done += table.num_rows
-                progress("sample", done, num_rows)
-        partial.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(path) as file, _WRITERS[path.suffix](file, first.schema) as writer:
+        for table in chain([first], stream):
+            writer.write_table(table)
+            done += table.num_rows
+            progress("sample", done, num_rows)

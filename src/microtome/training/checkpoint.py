@@ -1,24 +1,25 @@
 """A training run on disk: everything needed to go on as if it had never stopped.
 
-A safetensors file, written to a temporary name and moved into place: a run that is killed leaves the last one.
+A run that is killed leaves the last one that was whole.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
-from microtome.errors import ModelError, OutputError
+from microtome.errors import ModelError
+from microtome.training.tensor_file import contents_of, load_weights, read_tensors, write_tensors
 
-_FORMAT = "microtome-checkpoint-1"
+_FORMAT = "microtome-checkpoint-2"
+_STEP = "step"
+"""The one part of Adam's state that is a single number; all others are of their parameter's shape."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,51 +66,56 @@ class Checkpoint:
     def load(cls, path: Path) -> Checkpoint:
         """Read a checkpoint."""
         tensors, document = read_tensors(path, _FORMAT)
-        groups: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimiser": {}, "random": {}}
-        for name, tensor in tensors.items():
-            group, _, rest = name.partition("/")
-            groups[group][rest] = tensor
-        return cls(
-            release=document["release"],
-            settings=document["settings"],
-            seed=document["seed"],
-            step=document["step"],
-            history=tuple((int(step), float(score)) for step, score in document["history"]),
-            model=groups["model"],
-            best=groups["best"],
-            optimiser=groups["optimiser"],
-            random=groups["random"]["state"],
-        )
+        with contents_of(path):
+            groups = grouped(tensors, ("model", "best", "optimiser", "random"))
+            return cls(
+                release=document["release"],
+                settings=document["settings"],
+                seed=whole_number(document["seed"], "seed"),
+                step=whole_number(document["step"], "step"),
+                history=tuple((whole_number(step, "step"), _score(score)) for step, score in document["history"]),
+                model=groups["model"],
+                best=groups["best"],
+                optimiser=groups["optimiser"],
+                random=groups["random"]["state"],
+            )
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], document: Mapping[str, Any]) -> None:
-    """Write tensors and a JSON document as one safetensors file, complete or not at all."""
-    apart = {name: tensor.detach().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()}
-    content = save(apart, metadata={"microtome": json.dumps(document, sort_keys=True)})
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+def grouped(tensors: Mapping[str, Tensor], groups: tuple[str, ...]) -> dict[str, dict[str, Tensor]]:
+    """Tensors by the part of their name before the first slash, which is one of ``groups``."""
+    found: dict[str, dict[str, Tensor]] = {group: {} for group in groups}
+    for name, tensor in tensors.items():
+        group, _, rest = name.partition("/")
+        found[group][rest] = tensor
+    return found
 
 
-def read_tensors(path: Path, wanted: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what ``write_tensors`` wrote, if it is of the wanted format."""
-    if not path.is_file():
-        raise ModelError(f"{path}: no such file")
-    try:
-        with safe_open(path, framework="pt") as file:
-            document = json.loads((file.metadata() or {}).get("microtome", "{}"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ModelError(f"{path}: not a file of ours, or damaged: {error}") from error
-    found = document.get("format") if isinstance(document, dict) else None
-    if found != wanted:
-        raise ModelError(f"{path}: its format is {found!r}, not {wanted!r}")
-    return tensors, document
+def whole_number(value: Any, name: str) -> int:
+    """A whole number from a document, not negative."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ModelError(f"{name} is {value!r}")
+    return value
+
+
+def _score(value: Any) -> float:
+    if not math.isfinite(value):
+        raise ModelError(f"a score is {value!r}")
+    return float(value)
+
+
+def restore_run(
+    path: Path,
+    *,
+    modules: Sequence[tuple[nn.Module, Mapping[str, Tensor]]],
+    optimiser: tuple[torch.optim.Optimizer, Mapping[str, Tensor]],
+    random: tuple[torch.Generator, Tensor],
+) -> None:
+    """Put modules, optimiser and random stream where a checkpoint says they were."""
+    for module, state in modules:
+        load_weights(path, module, state)
+    with contents_of(path):
+        restore_optimiser(*optimiser)
+        random[0].set_state(random[1])
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -121,8 +127,15 @@ def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
 def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
     """The inverse of ``optimiser_tensors``."""
     document = optimiser.state_dict()
+    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
     states: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
         number, _, key = name.partition("/")
+        parameter = parameters[int(number)]
+        fits = value.ndim == 0 if key == _STEP else value.shape == parameter.shape
+        if not fits or value.dtype != parameter.dtype:
+            raise ModelError(
+                f"{name} of the optimiser is {value.dtype} of shape {tuple(value.shape)}, not as it has to be"
+            )
         states.setdefault(int(number), {})[key] = value
     optimiser.load_state_dict({**document, "state": states})

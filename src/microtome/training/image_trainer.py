@@ -20,7 +20,7 @@ from microtome.errors import ModelError, ParameterError
 from microtome.generators.image import ImageGenerator, ImageNetworkSettings
 from microtome.progress import Progress, silent
 from microtome.release import ImageRelease
-from microtome.training.checkpoint import Checkpoint, optimiser_tensors, restore_optimiser
+from microtome.training.checkpoint import Checkpoint, optimiser_tensors, restore_run
 from microtome.training.image_losses import ImageLossKind, image_loss
 from microtome.training.image_moments import ClassMoments, class_moments
 from microtome.training.threads import torch_threads
@@ -211,9 +211,13 @@ class ImageTrainer:
         ):
             if found != wanted:
                 raise ModelError(f"{self._path} is a checkpoint {what}; use the same, or fit without --resume")
-        self.generator.load_state_dict(dict(saved.model))
-        restore_optimiser(self._optimiser, saved.optimiser)
-        self._random.set_state(saved.random)
+        assert self._path is not None
+        restore_run(
+            self._path,
+            modules=[(self.generator, saved.model)],
+            optimiser=(self._optimiser, saved.optimiser),
+            random=(self._random, saved.random),
+        )
         self._step, self._history = saved.step, list(saved.history)
 
 

@@ -27,7 +27,7 @@ from microtome.progress import Progress, silent
 from microtome.release import AggregatesRelease, RecordsRelease, Release
 from microtome.release.moments import level_margins
 from microtome.training.aggregate_losses import AggregateLoss, class_margins, class_shares
-from microtome.training.checkpoint import Checkpoint, optimiser_tensors, restore_optimiser
+from microtome.training.checkpoint import Checkpoint, optimiser_tensors, restore_run
 from microtome.training.losses import HeldOutJudge, TrainingLoss
 from microtome.training.settings import FitSettings
 from microtome.training.statistics import row_layout
@@ -200,6 +200,8 @@ class Trainer:
         """Score the generator on held-out rows, keep it if it is the best, save the run."""
         self._parameters.eval()
         score = judge(self.generator, self._judged)
+        if not math.isfinite(score):
+            raise ModelError(f"the held-out score is {score} at step {self._step}; lower the learning rate")
         if not self._history or score < min(value for _, value in self._history):
             self._best = _state(self._parameters)
         self._history.append((self._step, score))
@@ -244,12 +246,13 @@ class Trainer:
             raise ModelError(f"{self._path} was made with other settings; use the same, or fit without --resume")
         if saved.seed != self._seed:
             raise ModelError(f"{self._path} was made with seed {saved.seed}; use the same, or fit without --resume")
-        try:
-            self._parameters.load_state_dict(dict(saved.model))
-        except RuntimeError as error:
-            raise ModelError(f"{self._path} is a checkpoint of another generator: {error}") from error
-        restore_optimiser(self._optimiser, saved.optimiser)
-        self._random.set_state(saved.random)
+        assert self._path is not None
+        restore_run(
+            self._path,
+            modules=[(self._parameters, saved.best), (self._parameters, saved.model)],
+            optimiser=(self._optimiser, saved.optimiser),
+            random=(self._random, saved.random),
+        )
         self._step, self._history, self._best = saved.step, list(saved.history), dict(saved.best)
 
 

@@ -1,4 +1,4 @@
-"""Sampling and shuffling in a stream have the law of one permutation of all rows."""
+"""Shuffling in a stream has the law of one permutation of all rows."""
 
 import itertools
 import math
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from microtome.private import dealing
-from microtome.private.dealing import Sampler, Shuffler
+from microtome.private import shuffling
+from microtome.private.shuffling import Shuffler
 
 LEVEL = 1e-6
 
@@ -18,7 +18,7 @@ LEVEL = 1e-6
 @pytest.fixture
 def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starting threads takes longer than shuffling four rows."""
-    monkeypatch.setattr(dealing, "ordered_map", lambda function, items, threads: map(function, items))
+    monkeypatch.setattr(shuffling, "ordered_map", lambda function, items, threads: map(function, items))
 
 
 def shuffled(blocks: Sequence[int], bin_rows: int, rng: np.random.Generator, threads: int = 1) -> list[int]:
@@ -67,31 +67,3 @@ def test_nothing_is_lost_over_many_bins(threads: int) -> None:
     order = shuffled([100, 37, 500, 1, 362], 64, np.random.default_rng(0), threads)
     assert sorted(order) == list(range(1000))
     assert abs(np.corrcoef(order, range(1000))[0, 1]) < 5 / math.sqrt(1000)
-
-
-def test_samples_have_exactly_the_wanted_size() -> None:
-    rng = np.random.default_rng(3)
-    for wanted in (0, 1, 17, 50):
-        sampler = Sampler(total=50, wanted=wanted, stream=rng)
-        chosen = [sampler.choose(size) for size in (7, 1, 30, 0, 12)]
-        assert sum(map(len, chosen)) == wanted
-        for part, size in zip(chosen, (7, 1, 30, 0, 12), strict=True):
-            assert (np.diff(part) > 0).all()
-            assert len(part) == 0 or (part.min() >= 0 and part.max() < size)
-
-
-@pytest.mark.parametrize("blocks", [[5], [2, 3], [1, 1, 1, 1, 1]])
-def test_every_sample_is_equally_likely(blocks: list[int]) -> None:
-    rng = np.random.default_rng(4)
-    trials = 4000
-    counts: Counter[tuple[int, ...]] = Counter()
-    for _ in range(trials):
-        sampler = Sampler(total=5, wanted=2, stream=rng)
-        chosen, first = [], 0
-        for size in blocks:
-            chosen += [first + place for place in sampler.choose(size).tolist()]
-            first += size
-        counts[tuple(chosen)] += 1
-    observed = [counts[pair] for pair in itertools.combinations(range(5), 2)]
-    assert sum(observed) == trials
-    assert stats.chisquare(observed).pvalue > LEVEL

@@ -1,8 +1,8 @@
-"""Sampling and shuffling rows that come in a stream, exactly and in constant memory.
+"""Shuffling rows that come in a stream, exactly and in constant memory.
 
-Cards dealt from a deck: given how many places are left in each hand and how many cards are still to come, the
-number of the next block's cards that go to each hand is multivariate hypergeometric, and which ones is a
-random permutation. The outcome has the same law as one permutation of all rows.
+Cards dealt from a deck: the next block's cards get as many of the places that are left, all subsets of them alike, and
+which card gets which is a random permutation. The outcome has the same law as one permutation of all rows. Only whole
+numbers are drawn, by rejection, so that the law is exact and not one to the precision of a float.
 """
 
 from __future__ import annotations
@@ -15,21 +15,6 @@ from numpy.typing import NDArray
 from microtome.private.pipeline import ordered_map
 
 Rows = NDArray[np.int16]
-
-
-class Sampler:
-    """Chooses ``wanted`` of ``total`` rows, every subset equally likely, as the rows come by."""
-
-    def __init__(self, *, total: int, wanted: int, stream: np.random.Generator) -> None:
-        self._left = np.array([wanted, total - wanted])
-        self._stream = stream
-
-    def choose(self, num_rows: int) -> NDArray[np.int64]:
-        """Which of the next ``num_rows`` rows are in the sample."""
-        dealt = _deal(self._left, num_rows, self._stream)
-        self._left -= dealt
-        chosen = self._stream.permutation(num_rows)[: dealt[0]]
-        return np.sort(chosen)
 
 
 class Shuffler:
@@ -81,5 +66,10 @@ class Shuffler:
 
 
 def _deal(places: NDArray[np.int64], cards: int, stream: np.random.Generator) -> NDArray[np.int64]:
-    dealt: NDArray[np.int64] = stream.multivariate_hypergeometric(places, cards, method="marginals")
+    """How many of the cards go to each hand, given the places left in each."""
+    if len(places) == 1:
+        return np.array([cards])
+    ends = np.cumsum(places)
+    taken = stream.choice(int(ends[-1]), size=cards, replace=False, shuffle=False)
+    dealt: NDArray[np.int64] = np.bincount(np.searchsorted(ends, taken, side="right"), minlength=len(places))
     return dealt

@@ -1,0 +1,234 @@
+"""What a ledger is made of: records that are only ever added, and the state that they amount to.
+
+    reserve   what is about to be done to a data set; counts from now on
+    settle    it was done, and this is what came of it
+    cancel    it ended before any noise was drawn: nothing was published, and it counts no longer
+    budget    the most that may be spent on a data set from now on
+
+Nothing is taken back by changing a record. Budgets and the status of a reservation are read off all of them in turn,
+and a sequence that no ledger can have written is an error.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+from microtome.accounting.accountant import Accountant
+from microtome.accounting.events import Event, event_from_dict
+from microtome.accounting.neighbours import Neighbours
+from microtome.accounting.ranges import require_positive, require_probability
+from microtome.errors import ParameterError
+
+RESERVED, RELEASED, CANCELLED = "reserved", "released", "cancelled"
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """The most that may ever be spent on a data set."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        require_positive("epsilon", self.epsilon)
+        require_probability("delta", self.delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One touch of a data set.
+
+    Attributes:
+        id: unique name of the entry.
+        dataset: name of the data set.
+        time: when it was reserved, UTC, ISO 8601.
+        purpose: what for, in words.
+        neighbours: the relation that the events are counted under.
+        accountant: the accountant by which the touch was planned.
+        events: what is done.
+        status: "reserved" at first, then "released" once the result was written, or "cancelled". The first two count.
+        artefact: checksum of the result, if written.
+    """
+
+    id: str
+    dataset: str
+    time: str
+    purpose: str
+    neighbours: Neighbours
+    accountant: Accountant
+    events: tuple[Event, ...]
+    status: str = RESERVED
+    artefact: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.events:
+            raise ParameterError(f"entry {self.id!r} of data set {self.dataset!r} needs at least one event, got none")
+
+    @property
+    def counts(self) -> bool:
+        """Whether the entry is part of what was spent."""
+        return self.status != CANCELLED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reserve:
+    """The first record of an entry."""
+
+    kind: ClassVar[str] = "reserve"
+    entry: Entry
+
+    def to_dict(self) -> Json:
+        """The record as a JSON object."""
+        return {
+            "kind": self.kind,
+            "id": self.entry.id,
+            "dataset": self.entry.dataset,
+            "time": self.entry.time,
+            "purpose": self.entry.purpose,
+            "neighbours": self.entry.neighbours.value,
+            "accountant": self.entry.accountant.value,
+            "events": [event.to_dict() for event in self.entry.events],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settle:
+    """An entry's result was written; ``time`` is None where a book of version 1 did not say when."""
+
+    kind: ClassVar[str] = "settle"
+    id: str
+    artefact: str
+    time: str | None
+
+    def to_dict(self) -> Json:
+        """The record as a JSON object."""
+        return {"kind": self.kind, "id": self.id, "artefact": self.artefact, "time": self.time}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cancel:
+    """An entry came to nothing."""
+
+    kind: ClassVar[str] = "cancel"
+    id: str
+    time: str | None
+
+    def to_dict(self) -> Json:
+        """The record as a JSON object."""
+        return {"kind": self.kind, "id": self.id, "time": self.time}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetBudget:
+    """A data set has this budget from now on; ``time`` is None where a book of version 1 did not say when."""
+
+    kind: ClassVar[str] = "budget"
+    dataset: str
+    budget: Budget
+    time: str | None
+
+    def to_dict(self) -> Json:
+        """The record as a JSON object."""
+        return {
+            "kind": self.kind,
+            "dataset": self.dataset,
+            "epsilon": float(self.budget.epsilon),
+            "delta": float(self.budget.delta),
+            "time": self.time,
+        }
+
+
+Record = Reserve | Settle | Cancel | SetBudget
+
+
+@dataclass(frozen=True)
+class Book:
+    """Everything a ledger knows."""
+
+    records: tuple[Record, ...] = ()
+
+    def adding(self, record: Record) -> "Book":
+        """The book with one more record; refused where it does not follow from those before."""
+        book = Book((*self.records, record))
+        _ = book.entries
+        return book
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries as they are now, in the order of their reservation."""
+        entries: dict[str, Entry] = {}
+        for record in self.records:
+            if isinstance(record, Reserve):
+                if record.entry.id in entries:
+                    raise ParameterError(f"two entries have the same id {record.entry.id!r}")
+                entries[record.entry.id] = record.entry
+            elif isinstance(record, Settle | Cancel):
+                entries[record.id] = _closed(entries.get(record.id), record)
+        return tuple(entries.values())
+
+    @cached_property
+    def budgets(self) -> Mapping[str, Budget]:
+        """The budgets that are in force, by data set."""
+        return {record.dataset: record.budget for record in self.records if isinstance(record, SetBudget)}
+
+
+def _closed(entry: Entry | None, record: Settle | Cancel) -> Entry:
+    if entry is None:
+        raise ParameterError(f"the ledger has no entry {record.id!r}")
+    if entry.status != RESERVED:
+        raise ParameterError(f"entry {record.id!r} is {entry.status} already; {record.kind!r} cannot change that")
+    if isinstance(record, Settle):
+        return replace(entry, status=RELEASED, artefact=record.artefact)
+    return replace(entry, status=CANCELLED)
+
+
+def record_from_dict(given: Mapping[str, object]) -> Record:
+    """The record that ``to_dict`` wrote; anything else is refused."""
+    kind = given.get("kind")
+    if kind == Reserve.kind:
+        return Reserve(entry=entry_from_dict(given))
+    if kind == Settle.kind:
+        return Settle(id=text(given, "id"), artefact=text(given, "artefact"), time=_time(given))
+    if kind == Cancel.kind:
+        return Cancel(id=text(given, "id"), time=_time(given))
+    if kind == SetBudget.kind:
+        return SetBudget(dataset=text(given, "dataset"), budget=budget_from_dict(given), time=_time(given))
+    raise ParameterError(f"unknown kind of record {kind!r}; a newer Microtome may know it")
+
+
+def entry_from_dict(given: Mapping[str, object]) -> Entry:
+    """An entry as it was reserved."""
+    events = given.get("events")
+    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+        raise ParameterError(f"events of an entry must be a list of objects, got {events!r}")
+    return Entry(
+        id=text(given, "id"),
+        dataset=text(given, "dataset"),
+        time=text(given, "time"),
+        purpose=text(given, "purpose"),
+        neighbours=Neighbours(text(given, "neighbours")),
+        accountant=Accountant(text(given, "accountant")),
+        events=tuple(event_from_dict(event) for event in events),
+    )
+
+
+def budget_from_dict(given: Mapping[str, object]) -> Budget:
+    """A budget by its two figures, which must be numbers."""
+    epsilon, delta = given.get("epsilon"), given.get("delta")
+    if not isinstance(epsilon, int | float) or not isinstance(delta, int | float):
+        raise ParameterError(f"epsilon and delta of a budget must be numbers, got {epsilon!r} and {delta!r}")
+    return Budget(epsilon=epsilon, delta=delta)
+
+
+def text(given: Mapping[str, object], name: str) -> str:
+    """A field that must be there and be text."""
+    value = given.get(name)
+    if not isinstance(value, str):
+        raise ParameterError(f"{name} of a record must be text, got {value!r}")
+    return value
+
+
+def _time(given: Mapping[str, object]) -> str | None:
+    return None if given.get("time") is None else text(given, "time")

@@ -1,0 +1,31 @@
+"""How much memory there is, so that what cannot fit is refused before anything is spent."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from microtome.errors import TableError
+
+_MEMINFO = Path("/proc/meminfo")
+
+
+def check_memory(size: int, origin: str) -> None:
+    """Refuse tables of counts that need more memory than there is."""
+    available = available_memory()
+    if available is not None and size > available:
+        raise TableError(
+            f"{origin}: its tables of counts need about {size / 2**30:,.1f} GiB of memory and {available / 2**30:,.1f} "
+            "GiB are free; pool rare categories, take fewer bins or columns, or no pivot"
+        )
+
+
+def available_memory() -> int | None:
+    """Bytes that can be had without swapping; ``None`` where the system does not say."""
+    try:
+        for line in _MEMINFO.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError):
+        return None

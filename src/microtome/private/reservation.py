@@ -1,0 +1,83 @@
+"""One reservation a release: the whole promise is in the book before the first look, and settled after the write.
+
+    reserved ──► drawn ──► written ──► settled
+       │           └─────────┴──► stays in the book and counts
+       └──► cancelled: no noise was drawn, so nothing can have been published
+
+Whoever is stopped on the way is told where the book stands, by a note on the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum, auto
+from pathlib import Path
+
+from microtome.accounting import Event, Ledger
+from microtome.errors import MicrotomeError
+from microtome.private.settings import PrivacySettings
+
+
+class _Stage(Enum):
+    RESERVED = auto()
+    DRAWN = auto()
+    WRITTEN = auto()
+    SETTLED = auto()
+
+
+class Reservation:
+    """What is set aside for one release. Made by ``reserved`` only."""
+
+    def __init__(self, ledger: Ledger, entry: str, promise: str) -> None:
+        self._ledger, self._entry, self._promise = ledger, entry, promise
+        self._stage, self._output = _Stage.RESERVED, Path()
+
+    def spend(self) -> None:
+        """Noise is about to be drawn: from here on the reservation counts, come what may."""
+        self._stage = _Stage.DRAWN
+
+    def settle(self, output: Path, fingerprint: str) -> None:
+        """The file is in its place: tie what was spent to it."""
+        self._stage, self._output = _Stage.WRITTEN, output
+        self._ledger.settle(self._entry, artefact=fingerprint)
+        self._stage = _Stage.SETTLED
+
+    def abandon(self) -> str:
+        """Take back what was not spent; gives the state of the book in words."""
+        match self._stage:
+            case _Stage.RESERVED:
+                return self._cancelled()
+            case _Stage.DRAWN:
+                return f"No release was written, but its noise was drawn: {self._promise} stays charged in the ledger."
+            case _Stage.WRITTEN:
+                return (
+                    f"{self._output} is written and whole, and {self._promise} is charged in the ledger, which could "
+                    "not note that the release was completed."
+                )
+            case _Stage.SETTLED:
+                return f"{self._output} is written and whole, and {self._promise} is charged in the ledger."
+
+    def _cancelled(self) -> str:
+        try:
+            self._ledger.cancel(self._entry)
+        except MicrotomeError as error:
+            return f"No release was written, but {self._promise} stays charged in the ledger: {error}"
+        return "Nothing was spent, and no release was written."
+
+
+@contextmanager
+def reserved(
+    ledger: Ledger, dataset: str, events: Sequence[Event], *, purpose: str, settings: PrivacySettings
+) -> Iterator[Reservation]:
+    """Set the whole promise aside; whatever stops the work before noise is drawn gives it back."""
+    entry = ledger.reserve(
+        dataset, events, purpose=purpose, neighbours=settings.neighbours, accountant=settings.accountant
+    )
+    promise = f"ε = {settings.epsilon:g} at δ = {settings.delta:g}"
+    reservation = Reservation(ledger, entry, promise)
+    try:
+        yield reservation
+    except BaseException as error:
+        error.add_note(reservation.abandon())
+        raise
