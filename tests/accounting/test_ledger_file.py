@@ -27,6 +27,7 @@ from microtome.accounting.ledger_file import read_book
 from microtome.errors import BudgetError, ParameterError
 
 GOLDEN = Path(__file__).parent / "golden" / "ledger-version-1.json"
+GOLDEN_2 = GOLDEN.with_name("ledger-version-2.json")
 Change = Callable[[dict[str, Any]], object]
 
 
@@ -88,6 +89,16 @@ def test_records_once_written_stay_as_they_are(path: Path) -> None:
 def test_a_new_ledger_writes_nothing_until_something_is_spent(tmp_path: Path) -> None:
     assert Ledger(tmp_path / "ledger.json").entries() == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_golden_book_of_version_2_is_read() -> None:
+    ledger = Ledger(GOLDEN_2)
+    statuses = ["released", "released", "released", "cancelled", "reserved"]
+    assert [entry.status for entry in ledger.entries()] == statuses
+    account = ledger.account("people.csv", delta=1e-6)
+    assert [(change.budget.epsilon, change.time is None) for change in account.budgets] == [(8.0, True), (5.0, False)]
+    assert account.frozen
+    assert account.spent == pytest.approx(5.500294156758402)
 
 
 # Version 1

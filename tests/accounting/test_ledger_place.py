@@ -74,6 +74,21 @@ def test_a_link_that_leads_nowhere_is_no_empty_book(tmp_path: Path, where: str) 
         Ledger(path)
 
 
+def test_an_open_ledger_stays_the_same_book_wherever_the_process_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ledger = budgeted(Path("ledger.json"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    reserve(ledger, GaussianEvent(mu=WHOLE))
+    assert len(Ledger(tmp_path / "ledger.json").entries()) == 1
+    (tmp_path / "elsewhere").rmdir()
+    assert len(ledger.entries()) == 1
+    with pytest.raises(BudgetError, match="full path"):
+        Ledger("ledger.json")
+
+
 def test_a_link_that_comes_to_lead_nowhere_is_noticed_by_an_open_ledger(tmp_path: Path) -> None:
     link = tmp_path / "link.json"
     link.symlink_to(tmp_path / "ledger.json")

@@ -170,6 +170,9 @@ def test_resuming_needs_the_debit_and_goes_on_after_what_was_done() -> None:
         resume_batches(records(), first.plan, binding="0" * 64, done=5, **common)
     with pytest.raises(BudgetError, match="no entry"):
         resume_batches(records(), first.plan, binding=first.binding, done=5, **{**common, "ledger": Ledger()})
+    ledger.cancel(first.entry)
+    with pytest.raises(BudgetError, match="no entry"):
+        resume_batches(records(), first.plan, binding=first.binding, done=5, **common)
 
 
 def test_other_records_of_the_same_shape_are_not_resumed_under_the_old_reservation() -> None:

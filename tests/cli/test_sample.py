@@ -100,7 +100,7 @@ def test_missing_and_foreign_models(model: Path, microtome: Command, tmp_path: P
     outcome = microtome("sample", tmp_path / "none.model", "-n", 5, "-o", tmp_path / "rows.csv")
     assert (outcome.code, "no such file" in outcome.err) == (EXPLAINED, True)
     outcome = microtome("sample", model.with_name("people.release"), "-n", 5, "-o", tmp_path / "rows.csv")
-    assert (outcome.code, "format" in outcome.err) == (EXPLAINED, True)
+    assert (outcome.code, "it is a release, not a model" in outcome.err) == (EXPLAINED, True)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -22,7 +22,7 @@ from microtome.accounting.events import Event, GaussianEvent, event_from_dict
 from microtome.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from microtome.accounting.inversion import log_excess
 from microtome.accounting.ledger_file import read_book, write_book
-from microtome.accounting.ledger_place import locked, real_path
+from microtome.accounting.ledger_place import anchored, locked, real_path
 from microtome.accounting.ledger_records import (
     CANCELLED,
     RELEASED,
@@ -97,7 +97,7 @@ class Ledger:
             path: where the book is; a link leads to the book that it points to.
             patience: seconds to wait for another writer.
         """
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None else anchored(path)
         self._patience = patience
         self._memory = Book()
         self._guard = threading.Lock()

@@ -28,8 +28,16 @@ _OWN_FILES = 0o600
 _MARKER = ".held"
 
 
+def anchored(path: str | Path) -> Path:
+    """The path from the root, so that it names the same book wherever the process goes afterwards."""
+    try:
+        return Path(path).absolute()
+    except OSError as error:
+        raise BudgetError(f"cannot find the ledger {path}: the working directory is gone; give a full path") from error
+
+
 def real_path(path: Path) -> Path:
-    """Where the book that ``path`` names is, or will be.
+    """Where the book that an anchored ``path`` names is, or will be.
 
     Raises:
         BudgetError: a link on the way leads nowhere or in a circle, or a folder cannot be looked into.
@@ -52,8 +60,7 @@ def _resolved(path: Path) -> Path:
 
 def _refuse_dangling(path: Path) -> None:
     """Of a path that is not all there, the part that is must not end in a link: that one leads nowhere."""
-    absolute = path.absolute()
-    there = next((part for part in (absolute, *absolute.parents) if os.path.lexists(part)), None)
+    there = next((part for part in (path, *path.parents) if os.path.lexists(part)), None)
     if there is not None and there.is_symlink() and not there.exists():
         raise BudgetError(
             f"the ledger {path} cannot be reached: {there} is a link to {os.readlink(there)}, which does not exist; "

@@ -109,8 +109,8 @@ class DomainAdapter:
     ) -> Self:
         """Train.
 
-        Private target images are looked at in every step from epoch ``align_from`` to ``align_to``; all of
-        these are reserved in the ledger before the first. A release was paid for when it was made: training on it is free.
+        Private target images are looked at in every step from epoch ``align_from`` to ``align_to``; all of these steps
+        are reserved in the ledger before the first. A release was paid for when it was made: training on it is free.
 
         Args:
             source_images: Public images: an ``ImageSet`` or an array (images first, channels last). Or a release of

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.cli.release import DrawnDirections, ReleaseAccountant
-from microtome.cli.screen import EndedEarly, console, watch
+from microtome.cli.screen import EndedEarly, Screen, console, plain, watch
 from microtome.errors import AuditError, ParameterError
 from microtome.whole_file import write_text
 
@@ -129,7 +127,7 @@ def _show(found: Audit) -> None:
         table.add_column(heading, justify="left" if heading in ("mechanism", "verdict") else "right")
     for finding in found.findings:
         table.add_row(*_cells(finding))
-    wide = console if console.is_terminal else Console(highlight=False, width=_WIDTH)
+    wide = console if console.is_terminal else Screen(width=_WIDTH)
     wide.print(table)
     console.print(
         f"Each bound holds with confidence {found.confidence:.4g}, and so do all verdicts together. 'As ε' is the "
@@ -145,7 +143,7 @@ def _show(found: Audit) -> None:
 def _cells(finding: Finding) -> list[str]:
     equivalent = "–" if finding.equivalent is None else f"{finding.equivalent:.3g}"
     return [
-        escape(finding.setting),
+        plain(finding.setting),
         f"{finding.epsilon:.3g} ({finding.delta:g})",
         f"{finding.curve.claimed:.3f} ({finding.curve.delta:g})",
         f"{finding.curve.audited:.3f}",

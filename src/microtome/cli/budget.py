@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from microtome.accounting import DirectionKind, Directions, Neighbours, epsilon_by_accountant, noise_by_accountant
-from microtome.cli.screen import console
+from microtome.cli.screen import console, print_json
 from microtome.errors import ParameterError
 
 
@@ -53,7 +52,7 @@ def budget(
         )  # fmt: skip
         name, given = "epsilon", f"σ = {sigma:g}"
     if as_json:
-        typer.echo(json.dumps({name: found}))
+        print_json({name: found})
         return
     sampled = "" if subsample is None else f", sampled at {subsample:g}"
     console.print(

@@ -7,14 +7,13 @@ from typing import Annotated
 
 import pyarrow.csv as pacsv
 import typer
-from rich.markup import escape
 
 from microtome.cli import fit as fit_verb
 from microtome.cli import inspect as inspect_verb
 from microtome.cli import release as release_verb
 from microtome.cli import report as report_verb
 from microtome.cli import sample as sample_verb
-from microtome.cli.screen import console
+from microtome.cli.screen import console, plain
 from microtome.demo import digit_images, population, population_schema
 from microtome.errors import OutputError
 from microtome.images.writing import write_images
@@ -100,4 +99,4 @@ def digits(output: Path, epsilon: float, kind: ReleaseKind, *, force: bool) -> N
 
 
 def _say(text: str) -> None:
-    console.print(f"\n[bold]{escape(text)}[/]", soft_wrap=True)
+    console.print(f"\n[bold]{plain(text)}[/]", soft_wrap=True)

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from microtome.cli import images
-from microtome.cli.screen import EndedEarly, console, watch
+from microtome.cli.screen import EndedEarly, console, plain, watch
 from microtome.errors import ParameterError
 
 Settings = Annotated[
@@ -24,7 +23,7 @@ def read_settings(path: Path | None) -> dict[str, object]:
         return {}
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ParameterError(f"{path}: cannot be read as JSON settings: {error}") from error
     if not isinstance(document, dict):
         raise ParameterError(f"{path}: settings are a JSON object, not {type(document).__name__}")
@@ -79,13 +78,13 @@ def fit(
     assert result is not None
     best = min(score for _, score in result.history)
     console.print(
-        f"[bold]{escape(str(output))}[/]: best at step {result.best_step} with held-out score {best:.2f} ± "
+        f"[bold]{plain(output)}[/]: best at step {result.best_step} with held-out score {best:.2f} ± "
         f"{result.score_error:.2f} "
         "(1: independent columns, nothing learnt beyond the profile; near 0: what was learnt is confirmed)",
         soft_wrap=True,
     )
     if not result.finished:
-        goes_on = escape(f"--resume goes on from {checkpoint}")
+        goes_on = plain(f"--resume goes on from {checkpoint}")
         console.print(f"interrupted: this is the best model so far; {goes_on}", soft_wrap=True)
         raise EndedEarly
     checkpoint.unlink(missing_ok=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-from rich.markup import escape
-
-from microtome.cli.screen import EndedEarly, console, watch
+from microtome.cli.screen import EndedEarly, console, plain, print_json, watch
 from microtome.errors import ModelError, OutputError, ParameterError, SchemaError
+from microtome.file_kind import format_of
 
 if TYPE_CHECKING:
     from microtome.images import ImageSet
@@ -78,13 +75,13 @@ def release(
         raise ParameterError(f"{schema} declares the classes; --classes goes with --schema {WORD}")
     images = read_images(source, labels=labels, part=part)
     declared = schema_of(images, source, classes) if str(schema) == WORD else ImageSchema.load(schema)
-    _refuse_inputs(Path(options["output"]), source, labels, options["ledger"])
+    _refuse_inputs(Path(options["output"]), source, labels, options["ledger"], options["sign"])
     return release_images(images, declared, **options)
 
 
 def _refuse_inputs(output: Path, *inputs: Path | None) -> None:
     if any(path is not None and path.resolve() == output.resolve() for path in inputs):
-        raise OutputError(f"{output} is the image set or its ledger; choose another output")
+        raise OutputError(f"{output} is the image set, its ledger or the key; choose another output")
 
 
 def fit(
@@ -119,9 +116,9 @@ def fit(
     result = synthesizer.fit_
     assert result is not None
     note = f"loss {result.history[-1][1]:.3f} after {result.history[-1][0]} steps" if result.history else "no steps"
-    console.print(f"[bold]{escape(str(output))}[/]: {note}", soft_wrap=True)
+    console.print(f"[bold]{plain(output)}[/]: {note}", soft_wrap=True)
     if not result.finished:
-        goes_on = escape(f"--resume goes on from {checkpoint}")
+        goes_on = plain(f"--resume goes on from {checkpoint}")
         console.print(f"interrupted: this is the model so far; {goes_on}", soft_wrap=True)
         raise EndedEarly
     checkpoint.unlink(missing_ok=True)
@@ -136,15 +133,8 @@ def _check_grid(path: Path, *, force: bool) -> None:
 
 
 def is_image_model(path: Path) -> bool:
-    """Whether a model file draws images."""
-    from microtome.synthesis.image_synthesizer import FORMAT
-    from microtome.training import read_tensors
-
-    try:
-        read_tensors(path, FORMAT)
-    except ModelError:
-        return False
-    return True
+    """Whether a model file draws images, of whichever version it is."""
+    return (format_of(path) or "").startswith("microtome-image-model-")
 
 
 def sample(model: Path, output: Path, number: int, where: Sequence[str], *, seed: int | None, force: bool) -> None:
@@ -163,7 +153,7 @@ def sample(model: Path, output: Path, number: int, where: Sequence[str], *, seed
     with watch("images") as progress:
         images = synthesizer.sample(number, labels=wanted, random_state=seed, progress=progress)
         write_images(output, images, low=synthesizer.schema.low, high=synthesizer.schema.high, progress=progress)
-    console.print(f"[bold]{escape(str(output))}[/]: {number:,} images", soft_wrap=True)
+    console.print(f"[bold]{plain(output)}[/]: {number:,} images", soft_wrap=True)
 
 
 def _labels(where: Sequence[str], schema: ImageSchema) -> list[Label] | None:
@@ -220,6 +210,6 @@ def report(
         )
         made.save(output, force=force)
     if as_json:
-        typer.echo(json.dumps(made.figures.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(made.figures.to_dict(), indent=1)
         return
-    console.print(f"[bold]{escape(str(output))}[/]: {escape(made.figures.stamp)}", soft_wrap=True)
+    console.print(f"[bold]{plain(output)}[/]: {plain(made.figures.stamp)}", soft_wrap=True)

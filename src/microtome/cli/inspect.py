@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from microtome.cli.screen import console
+from microtome.cli.screen import console, plain, print_document, print_json
 from microtome.errors import ParameterError
 from microtome.release import Artefact, Release, contents_in_words, promise_in_words, summary
+from microtome.release.signature import signed_by, verify_signature
 from microtome.release.statement import privacy_statement
 
 
@@ -22,28 +21,41 @@ def inspect(
     statement: Annotated[
         bool, typer.Option("--statement", help="The statement for a privacy officer, in Markdown.")
     ] = False,
-    verify: Annotated[bool, typer.Option(help="Check the checksum of every row.")] = True,
+    verify: Annotated[
+        Path | None, typer.Option("--verify", help="Public key: exit with an error unless its holder signed the file.")
+    ] = None,
+    no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not check the checksum of every row.")] = False,
 ) -> None:
     """Say what was promised, to whom, and what the file contains."""
-    opened = Artefact.load(release, verify=verify)
     if as_json and statement:
         raise ParameterError("give either --json or --statement")
+    if verify is not None and no_verify:
+        raise ParameterError("a signature holds for the rows only if they are checked: leave --no-verify out")
+    opened = Artefact.load(release, verify=not no_verify)
+    signer = signed_by(opened.path) if verify is None else verify_signature(opened.path, verify)
     if statement:
-        typer.echo(privacy_statement(opened), nl=False)
+        print_document(privacy_statement(opened))
         return
-    figures = summary(opened)
+    figures = {**summary(opened), "signature": {"key": signer, "verified": verify is not None}}
     if as_json:
-        typer.echo(json.dumps(figures, indent=2, ensure_ascii=False))
+        print_json(figures, indent=2)
         return
-    console.print(
-        f"[bold]{escape(str(release))}[/]  ({figures['kind']}, format {figures['format_version']})", soft_wrap=True
-    )
+    console.print(f"[bold]{plain(release)}[/]  ({figures['kind']}, format {figures['format_version']})", soft_wrap=True)
     for line in promise_in_words(opened):
-        console.print(line, soft_wrap=True)
+        console.print(plain(line), soft_wrap=True)
     console.print(_columns(figures) if isinstance(opened, Release) else _classes(figures))
-    console.print(contents_in_words(opened), soft_wrap=True)
-    checked = "verified" if verify else "not verified"
-    console.print(f"fingerprint {opened.fingerprint}  ({checked}; written by {figures['software']})", soft_wrap=True)
+    console.print(plain(contents_in_words(opened)), soft_wrap=True)
+    checked = "not verified" if no_verify else "verified"
+    console.print(
+        f"fingerprint {opened.fingerprint}  ({checked}; written by {plain(figures['software'])})", soft_wrap=True
+    )
+    console.print(_signature(signer, verified=verify is not None), soft_wrap=True)
+
+
+def _signature(signer: str | None, *, verified: bool) -> str:
+    if signer is None:
+        return "not signed"
+    return f"signed with key {signer}" + ("  (verified)" if verified else "  (not verified: give --verify PUBLICKEY)")
 
 
 def _classes(figures: dict[str, object]) -> Table:
@@ -51,7 +63,7 @@ def _classes(figures: dict[str, object]) -> Table:
     for heading in ("class", "images", "± count"):
         table.add_column(heading, justify="left" if heading == "class" else "right")
     for one in figures["classes"]:  # type: ignore[attr-defined]
-        table.add_row(escape(str(one["class"])), f"{max(one['images'], 0):,.0f}", f"{one['noise_scale']:.1f}")
+        table.add_row(plain(one["class"]), f"{max(one['images'], 0):,.0f}", f"{one['noise_scale']:.1f}")
     return table
 
 
@@ -63,9 +75,9 @@ def _columns(figures: dict[str, object]) -> Table:
         bounds = " … ".join(column["bounds"]) if "bounds" in column else f"{column['categories']} values"
         mark = "  (target)" if column["name"] == figures["target"] else ""
         table.add_row(
-            escape(column["name"]) + mark,
+            plain(column["name"]) + mark,
             column["kind"],
-            bounds,
+            plain(bounds),
             "declared" if column["declared"] else "learnt",
             str(column["levels"]),
             f"{column['missing_share']:.1%}",

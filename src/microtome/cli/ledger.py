@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from microtome.accounting import Account, Entry, Ledger, epsilon
-from microtome.cli.screen import console
+from microtome.cli.screen import console, plain, print_json
 from microtome.errors import ParameterError
 
 app = typer.Typer(help="What was spent on which data set, and what is left.", no_args_is_help=True)
@@ -35,7 +33,7 @@ def show(
         raise ParameterError(f"{ledger} has no data set {dataset!r}; it has {', '.join(map(repr, known)) or 'none'}")
     accounts = [book.account(name, delta=delta) for name in ([dataset] if dataset is not None else known)]
     if as_json:
-        typer.echo(json.dumps([_as_json(account) for account in accounts], indent=2))
+        print_json([_as_json(account) for account in accounts], indent=2)
         return
     for account in accounts:
         _print(account)
@@ -54,9 +52,9 @@ def set_budget(
     """
     book = Ledger(ledger)
     book.set_budget(dataset, epsilon=epsilon, delta=delta)
-    console.print(f"{escape(dataset)}: at most ε = {epsilon:g} at δ = {delta:g}, from now on enforced.", soft_wrap=True)
+    console.print(f"{plain(dataset)}: at most ε = {epsilon:g} at δ = {delta:g}, from now on enforced.", soft_wrap=True)
     for line in cost_in_words(book.account(dataset, delta=delta)):
-        console.print(escape(line), soft_wrap=True)
+        console.print(plain(line), soft_wrap=True)
 
 
 def cost_in_words(account: Account) -> list[str]:
@@ -129,9 +127,9 @@ def _finite(value: float) -> float | None:
 
 def _print(account: Account) -> None:
     first, *others = cost_in_words(account)
-    console.print(f"[bold]{escape(first)}[/]", soft_wrap=True)
+    console.print(f"[bold]{plain(first)}[/]", soft_wrap=True)
     for line in others:
-        console.print(escape(line), soft_wrap=True)
+        console.print(plain(line), soft_wrap=True)
     for change in account.budgets[:-1]:
         before = f"budget before: ε = {change.budget.epsilon:g} at δ = {change.budget.delta:g}"
         console.print(f"{before}, set {change.time or 'at a time unknown'}", soft_wrap=True)
@@ -139,5 +137,5 @@ def _print(account: Account) -> None:
     for entry, alone in _alone(account):
         figure = f"{alone:.4g}" if math.isfinite(alone) else "∞"
         artefact = (entry.artefact or "")[:12]
-        table.add_row(entry.time, escape(entry.purpose), figure, entry.neighbours, entry.status, escape(artefact))
+        table.add_row(entry.time, plain(entry.purpose), figure, entry.neighbours, entry.status, plain(artefact))
     console.print(table)

@@ -5,12 +5,14 @@ Verbs that touch private rows import ``microtome.private`` when they run: the ot
 
 from __future__ import annotations
 
+import signal
 import sys
+from types import FrameType
 
 import typer
 
 from microtome import __version__
-from microtome.cli import audit, budget, demo, fit, inspect, ledger, release, report, sample, schema, tune
+from microtome.cli import audit, budget, demo, fit, inspect, key, ledger, release, report, sample, schema, tune
 from microtome.cli.screen import EndedEarly, complain
 from microtome.errors import MicrotomeError
 
@@ -24,6 +26,7 @@ app = typer.Typer(
 
 _INTERRUPTED = 130
 """The exit code that Typer makes of Ctrl-C, without a word."""
+_TERMINATED = 143
 
 
 def _version(wanted: bool) -> None:
@@ -49,19 +52,45 @@ app.command("report")(report.report)
 app.command("audit")(audit.audit)
 app.command("budget")(budget.budget)
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(key.app, name="key")
 app.command("demo")(demo.demo)
 
 
 def run() -> None:
-    """Entry point: 0 on success, 1 on an error that is explained, 2 on wrong usage, 130 on Ctrl-C."""
+    """Entry point: 0 on success, 1 on an error that is explained, 2 on wrong usage, 130 on Ctrl-C, 143 on SIGTERM."""
+    termination = _Termination()
+    before = signal.signal(signal.SIGTERM, termination)
     try:
         app()
     except MicrotomeError as error:
         complain(str(error))
         sys.exit(1)
-    except EndedEarly:
-        raise
     except SystemExit as leaving:
-        if leaving.code == _INTERRUPTED:
-            complain("interrupted; no output was written (what the ledger was charged by then stays charged)")
-        raise
+        if leaving.code != _INTERRUPTED:
+            raise
+        if not isinstance(leaving, EndedEarly):
+            complain(f"{termination.word}; no output was written")
+        sys.exit(termination.code)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class _Termination:
+    """Makes SIGTERM, by which schedulers and shutdowns end a program, the same as Ctrl-C: nothing is left half-done."""
+
+    def __init__(self) -> None:
+        self._came = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self._came = True
+        raise KeyboardInterrupt
+
+    @property
+    def word(self) -> str:
+        """What happened."""
+        return "terminated" if self._came else "interrupted"
+
+    @property
+    def code(self) -> int:
+        """The exit code that says so."""
+        return _TERMINATED if self._came else _INTERRUPTED

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours
 from microtome.cli import images
 from microtome.cli.ledger import cost_in_words
-from microtome.cli.screen import console, watch
+from microtome.cli.screen import console, plain, watch
 from microtome.errors import ParameterError
 from microtome.release import Artefact, ReleaseKind, promise_in_words
 from microtome.schema import Schema
@@ -108,6 +107,9 @@ def release(
     types_are_public: Annotated[
         bool, typer.Option("--types-are-public", help="Confirm the types of a drafted schema: they will be published.")
     ] = False,
+    sign: Annotated[
+        Path | None, typer.Option(help="Private key to sign the release with; see 'microtome key make'.")
+    ] = None,
     allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
     threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
@@ -142,6 +144,7 @@ def release(
             "allow_large_delta": allow_large_delta,
             "ledger": book,
             "dataset": name,
+            "sign": sign,
             "run": RunSettings(threads=threads, force=force, progress=progress),
         }
         released: Artefact
@@ -153,8 +156,8 @@ def release(
             declared = Schema.load(schema)
             released = publish(table, declared.confirm() if types_are_public else declared, pivot=pivot, **options)
     size = output.stat().st_size / 2**20
-    console.print(f"[bold]{escape(str(output))}[/]: {size:,.1f} MiB", soft_wrap=True)
+    console.print(f"[bold]{plain(output)}[/]: {size:,.1f} MiB", soft_wrap=True)
     for line in promise_in_words(released):
-        console.print(line, soft_wrap=True)
+        console.print(plain(line), soft_wrap=True)
     for line in cost_in_words(Ledger(book).account(name, delta=delta)):
-        console.print(escape(line), soft_wrap=True)
+        console.print(plain(line), soft_wrap=True)

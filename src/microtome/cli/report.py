@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from microtome.cli import images
-from microtome.cli.screen import console, errors, watch
+from microtome.cli.screen import console, errors, plain, print_json, watch
 from microtome.errors import ParameterError
 
 
@@ -73,8 +71,8 @@ def report(
         )
         made.save(output, force=force)
     for note in made.figures.notes:
-        errors.print(escape(note), soft_wrap=True)
+        errors.print(plain(note), soft_wrap=True)
     if as_json:
-        typer.echo(json.dumps(made.figures.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(made.figures.to_dict(), indent=1)
         return
-    console.print(f"[bold]{escape(str(output))}[/]: {escape(made.figures.stamp)}", soft_wrap=True)
+    console.print(f"[bold]{plain(output)}[/]: {plain(made.figures.stamp)}", soft_wrap=True)

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from microtome.cli import images
-from microtome.cli.screen import console, watch
+from microtome.cli.screen import console, plain, watch
+from microtome.errors import ParameterError
 
 
 def sample(
@@ -24,6 +24,9 @@ def sample(
             help="Condition: 'sex=female', 'age=30..40', 'town=A|B', for images 'label=3|5'; may be repeated."
         ),
     ] = None,
+    spreadsheet_safe: Annotated[
+        bool, typer.Option("--spreadsheet-safe", help="CSV: an apostrophe before text that a spreadsheet would run.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(help="Seed, to draw the same rows again.")] = None,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
 ) -> None:
@@ -33,6 +36,8 @@ def sample(
     from microtome.synthesis.table_file import write_tables
 
     if images.is_image_model(model):
+        if spreadsheet_safe:
+            raise ParameterError("--spreadsheet-safe is for tables; this is a model of images")
         images.sample(model, output, rows, where or (), seed=seed, force=force)
         return
     check_output(output, force=force)
@@ -40,5 +45,5 @@ def sample(
     conditions = conditions_from_text(synthesizer.model.codebook, where or ())
     tables = synthesizer.sample_tables(rows, conditions=conditions, random_state=seed)
     with watch("rows") as progress:
-        write_tables(output, tables, rows, progress)
-    console.print(f"[bold]{escape(str(output))}[/]: {rows:,} rows", soft_wrap=True)
+        write_tables(output, tables, rows, progress, spreadsheet_safe=spreadsheet_safe)
+    console.print(f"[bold]{plain(output)}[/]: {rows:,} rows", soft_wrap=True)

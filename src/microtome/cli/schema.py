@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from microtome.cli import images
-from microtome.cli.screen import console
+from microtome.cli.screen import console, plain
 from microtome.errors import ParameterError
 from microtome.images.reading import is_image_set
 from microtome.release import check_output
@@ -46,7 +45,7 @@ def draft(
         described = images.draft(table, classes=classes, labels=labels, part=part)
         write_text(output, described.to_yaml())
         console.print(
-            f"{escape(str(output))}: images of {described.height} × {described.width} × {described.channels}, "
+            f"{plain(output)}: images of {described.height} × {described.width} × {described.channels}, "
             f"{described.num_classes} classes. Read it before you release: it is published with the release.",
             soft_wrap=True,
         )
@@ -57,11 +56,11 @@ def draft(
     write_text(output, schema.to_yaml())
     learnt = sum(not column.is_declared for column in schema.columns)
     console.print(
-        f"{escape(str(output))}: {len(schema.columns)} columns, {learnt} of them to be learnt with budget.\n"
+        f"{plain(output)}: {len(schema.columns)} columns, {learnt} of them to be learnt with budget.\n"
         "Read it before you release: whole numbers that are codes want 'kind: categorical', and every bound or "
         "category list that you can declare from public knowledge saves budget.\n"
         "It is a draft: its types were read off the table, where one record can change them. Correct them, then "
-        f"'microtome schema confirm {escape(str(output))}'.",
+        f"'microtome schema confirm {plain(output)}'.",
         soft_wrap=True,
     )
 
@@ -78,16 +77,16 @@ def confirm(schema: Annotated[Path, typer.Argument(help="YAML file of a table to
     described = Schema.load(schema)
     for column in described.columns:
         missing = "may be missing" if column.missing else "never missing"
-        console.print(f"  {escape(column.name)}: {column.kind} ({column.dtype}), {missing}", soft_wrap=True)
+        console.print(f"  {plain(column.name)}: {column.kind} ({column.dtype}), {missing}", soft_wrap=True)
     if not described.drafted:
-        console.print(f"{escape(str(schema))} was confirmed before.", soft_wrap=True)
+        console.print(f"{plain(schema)} was confirmed before.", soft_wrap=True)
         return
     before = schema.read_text(encoding="utf-8")
     after = confirmed_text(before)
     if after == before:
         raise ParameterError(f"{schema}: 'drafted: true' does not stand on a line of its own; delete it by hand")
     write_text(schema, after)
-    console.print(f"{escape(str(schema))}: confirmed. All of the above will be public.", soft_wrap=True)
+    console.print(f"{plain(schema)}: confirmed. All of the above will be public.", soft_wrap=True)
 
 
 @app.command()
@@ -95,8 +94,8 @@ def check(schema: Annotated[Path, typer.Argument(help="YAML file to check.")]) -
     """Check a schema without touching any table."""
     if is_image_document(schema):
         described = ImageSchema.load(schema)
-        console.print(f"{escape(str(schema))}: {described.num_classes} classes of images, no errors.", soft_wrap=True)
+        console.print(f"{plain(schema)}: {described.num_classes} classes of images, no errors.", soft_wrap=True)
         return
     table = Schema.load(schema)
     draft = " It is a draft: read it, then 'microtome schema confirm'." if table.drafted else ""
-    console.print(f"{escape(str(schema))}: {len(table.columns)} columns, no errors.{draft}", soft_wrap=True)
+    console.print(f"{plain(schema)}: {len(table.columns)} columns, no errors.{draft}", soft_wrap=True)

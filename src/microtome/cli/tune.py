@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from microtome.cli.fit import Settings, read_settings
-from microtome.cli.screen import console
+from microtome.cli.screen import EndedEarly, console, plain
 from microtome.errors import ParameterError
 from microtome.whole_file import write_text
 
@@ -44,22 +43,27 @@ def tune(
         )
     console.print("Tuning reads the release only: it costs no privacy, however many trials are run.")
 
+    storage, base = output.with_name(f"{output.name}.trials.sqlite3"), FitSettings.from_dict(read_settings(settings))
+    done = 0
+
     def watch(trial: Trial) -> None:
+        nonlocal done
+        done += 1
         console.print(f"trial {trial.number + 1} of {trials}: held-out score {trial.score:.4f}")
 
-    found = search(
-        opened,
-        trials=trials,
-        storage=output.with_name(f"{output.name}.trials.sqlite3"),
-        base=FitSettings.from_dict(read_settings(settings)),
-        seed=seed,
-        watch=watch,
-    )
+    try:
+        found = search(opened, trials=trials, storage=storage, base=base, seed=seed, watch=watch)
+    except KeyboardInterrupt:
+        console.print(
+            f"interrupted: no settings were written; {done} trials of this run are kept in {plain(storage)}, and the "
+            "same command goes on from there",
+            soft_wrap=True,
+        )
+        raise EndedEarly from None
     best = found[0]
     write_text(output, json.dumps(best.settings.to_dict(), indent=2) + "\n")
-    usage = escape(f"'microtome fit {release} --settings {output} -o MODEL'")
+    usage = plain(f"'microtome fit {release} --settings {output} -o MODEL'")
     console.print(
-        f"[bold]{escape(str(output))}[/]: settings of trial {best.number + 1}, score {best.score:.4f}; use them with "
-        f"{usage}",
+        f"[bold]{plain(output)}[/]: settings of trial {best.number + 1}, score {best.score:.4f}; use them with {usage}",
         soft_wrap=True,
     )

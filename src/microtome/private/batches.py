@@ -265,7 +265,7 @@ def resume_batches(
     randomness: Randomness,
 ) -> PaidBatches:
     """Go on after ``done`` steps of a training that was paid for before; the ledger must know it, and these records."""
-    paid = [entry for entry in ledger.entries(dataset) if entry.events == plan.events]
+    paid = [entry for entry in ledger.entries(dataset) if entry.counts and entry.events == plan.events]
     found = [entry.id for entry in paid if hmac.compare_digest(_binding(records, entry.id), binding)]
     if not found:
         raise BudgetError(

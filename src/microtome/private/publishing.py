@@ -19,6 +19,7 @@ from microtome.private.randomness import SystemRandomness
 from microtome.private.settings import NO_PIVOT, PROFILE_SHARES, PrivacySettings, RunSettings, option
 from microtome.private.table import open_table
 from microtome.release import Artefact, ImageRelease, Release, ReleaseKind, keep_temporary
+from microtome.release.signature import Signer
 from microtome.schema import ImageSchema, Schema
 
 Published = TypeVar("Published", bound=Artefact)
@@ -44,6 +45,7 @@ def release(
     allow_large_delta: bool = False,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
+    sign: str | Path | None = None,
     run: RunSettings | None = None,
 ) -> Release:
     """Publish a private table once, under (ε, δ)-differential privacy.
@@ -70,11 +72,13 @@ def release(
         allow_large_delta: Accept δ ≥ 1/n.
         ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
         dataset: The table's name in the book; by default the file's name.
+        sign: File of the private key to sign the release with, such as ``microtome key make`` writes.
         run: How the work is done.
 
     Returns:
         The release, open for reading.
     """
+    signer = None if sign is None else Signer.load(sign)
     chosen = option(ReleaseKind, kind, "kind")
     settings = PrivacySettings(
         kind=chosen,
@@ -100,7 +104,7 @@ def release(
         dataset=dataset or _name_of(source, "table"),
         randomness=SystemRandomness(),
     )
-    return _written(curator.release, output, source, ledger)
+    return _written(curator.release, signer, output, source, ledger, sign)
 
 
 def release_images(
@@ -124,6 +128,7 @@ def release_images(
     allow_large_delta: bool = False,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
+    sign: str | Path | None = None,
     run: RunSettings | None = None,
 ) -> ImageRelease:
     """Publish a private image set once, under (ε, δ)-differential privacy. The label is the pivot.
@@ -148,11 +153,13 @@ def release_images(
         allow_large_delta: Accept δ ≥ 1/n.
         ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
         dataset: The image set's name in the book; by default the file's name.
+        sign: File of the private key to sign the release with, such as ``microtome key make`` writes.
         run: How the work is done.
 
     Returns:
         The release, open for reading.
     """
+    signer = None if sign is None else Signer.load(sign)
     settings = PrivacySettings(
         kind=option(ReleaseKind, kind, "kind"),
         epsilon=epsilon,
@@ -176,7 +183,7 @@ def release_images(
         dataset=dataset or _name_of(source, "images"),
         randomness=SystemRandomness(),
     )
-    return _written(curator.release, output, source, ledger, labels)
+    return _written(curator.release, signer, output, source, ledger, labels, sign)
 
 
 def _name_of(source: Any, otherwise: str) -> str:
@@ -184,21 +191,30 @@ def _name_of(source: Any, otherwise: str) -> str:
     return Path(os.path.realpath(source)).name if isinstance(source, str | Path) else otherwise
 
 
-def _written(write: Callable[[Path], Published], output: str | Path | None, *inputs: Any) -> Published:
-    """The release at its place, or in a temporary file that lives as long as the result."""
+def _written(
+    write: Callable[[Path], Published], signer: Signer | None, output: str | Path | None, *inputs: Any
+) -> Published:
+    """The release at its place, or in a temporary file that lives as long as the result; signed if asked for."""
+
+    def signed(path: Path) -> Published:
+        published = write(path)
+        if signer is not None:
+            signer.sign(path)
+        return published
+
     if output is not None:
         _refuse_own_input(Path(output), *inputs)
-        return write(Path(output))
+        return signed(Path(output))
     directory = Path(mkdtemp(prefix="microtome-"))
     try:
-        return keep_temporary(write(directory / "private.release"), directory)
+        return keep_temporary(signed(directory / "private.release"), directory)
     except BaseException:
         shutil.rmtree(directory)
         raise
 
 
 def _refuse_own_input(output: Path, *inputs: Any) -> None:
-    """Never overwrite the table or its ledger, whatever ``force`` says."""
+    """Never overwrite the table, its ledger or the key, whatever ``force`` says."""
     for path in inputs:
         if isinstance(path, str | Path) and Path(path).resolve() == output.resolve():
-            raise OutputError(f"{output} is the table or its ledger; choose another output")
+            raise OutputError(f"{output} is the table, its ledger or the key; choose another output")

@@ -21,6 +21,7 @@ Value = str | bool | int | float | dt.date | dt.datetime
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _LARGEST_EXACT = 2**53
+_LARGEST_FLOAT = float(np.finfo(np.float64).max)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
@@ -164,6 +165,8 @@ class Column:
             return float((self._as_datetime(value) - _EPOCH) // _MICROSECOND)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._error(f"{value!r} is not a number")
+        if isinstance(value, int) and abs(value) > _LARGEST_FLOAT:
+            raise self._error("a bound is larger than any number that can be stored")
         return float(np.float32(value)) if self.dtype == "float32" else float(value)
 
     def _settle_option(self, name: str, options: type[StrEnum]) -> None:
@@ -184,7 +187,7 @@ class Column:
             raise self._error("categories is empty; list at least one, or write 'learn'")
         try:
             values = self._stored(list(self.categories))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise self._error(f"its declared categories are not all of dtype {self.dtype}: {error}") from error
         plain = tuple(values.to_pylist())
         if values.null_count:

@@ -19,10 +19,12 @@ import yaml
 
 from microtome.errors import SchemaError
 from microtome.schema.column import Column, Kind, Outside
+from microtome.schema.yaml_document import contents_of, read_document
 
 VERSION = 1
 _LEARN = "learn"
 _TARGET_SHARE = 0.25
+_LARGEST_NUMBER = 1e300
 _COLUMN_KEYS = frozenset(
     ["name", "kind", "dtype", "categories", "bounds", "missing", "outside", "weight", "bins", "pool", "unit"],
 )
@@ -96,7 +98,7 @@ class Schema:
         """Build a schema from the parsed document, naming whatever is wrong in it."""
         if not isinstance(document, Mapping) or "microtome-schema" not in document:
             raise SchemaError("not a Microtome schema: the key 'microtome-schema' is missing")
-        if document["microtome-schema"] != VERSION:
+        if document["microtome-schema"] != VERSION or isinstance(document["microtome-schema"], bool):
             version = document["microtome-schema"]
             raise SchemaError(f"schema version {version!r} is not known; this Microtome reads {VERSION}")
         _refuse_unknown(document, {"microtome-schema", "columns", "target", "drafted"}, "the schema")
@@ -120,16 +122,9 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Read a YAML document."""
-        try:
-            document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise SchemaError(f"{path}: no such file; write one with 'microtome schema draft'") from None
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise SchemaError(f"{path}: cannot be read as YAML: {error}") from error
-        try:
+        document = read_document(path)
+        with contents_of(path):
             return cls.from_dict(document)
-        except SchemaError as error:
-            raise SchemaError(f"{path}: {error}") from None
 
     def to_yaml(self) -> str:
         """The document with a remark on every line that says what is declared."""
@@ -173,7 +168,7 @@ def _column_from_dict(entries: Any) -> Column:
         weight=_number(entries["weight"], name, "weight") if "weight" in entries else None,
         bins=_whole_number(entries["bins"], name, "bins") if "bins" in entries else None,
         pool=_number(entries["pool"], name, "pool") if "pool" in entries else None,
-        unit=entries.get("unit"),
+        unit=_text_or_none(entries.get("unit"), name, "unit"),
     )
 
 
@@ -191,15 +186,26 @@ def _choice(options: type[Any], value: Any, where: str) -> Any:
 
 
 def _choice_of(options: Mapping[str, bool], value: Any, name: str) -> bool:
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         raise SchemaError(f"column {name!r}: missing is {value!r}; it must be {' or '.join(options)}")
     return options[value]
 
 
-def _number(value: Any, name: str, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SchemaError(f"column {name!r}: {key} is {value!r}; it must be a number")
+def _text_or_none(value: Any, name: str, key: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise SchemaError(f"column {name!r}: {key} is {value!r}; it must be text")
     return value
+
+
+def _number(value: Any, name: str, key: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > _LARGEST_NUMBER:
+        raise SchemaError(f"column {name!r}: {key} is {_shown(value)}; it must be a number")
+    return value
+
+
+def _shown(value: Any) -> str:
+    """A value for a message, cut short where it is endless."""
+    return "too large" if isinstance(value, int) and abs(value) > _LARGEST_NUMBER else repr(value)
 
 
 def _whole_number(value: Any, name: str, key: str) -> int:

@@ -16,6 +16,7 @@ import yaml
 from numpy.typing import NDArray
 
 from microtome.errors import SchemaError
+from microtome.schema.yaml_document import contents_of, read_document
 
 KEY, VERSION = "microtome-image-schema", 1
 MOST_CLASSES = 1024
@@ -137,7 +138,7 @@ class ImageSchema:
         """Build a schema from the parsed document, naming whatever is wrong in it."""
         if not isinstance(document, Mapping) or KEY not in document:
             raise SchemaError(f"not an image schema: the key {KEY!r} is missing")
-        if document[KEY] != VERSION:
+        if document[KEY] != VERSION or isinstance(document[KEY], bool):
             raise SchemaError(f"image schema version {document[KEY]!r} is not known; this Microtome reads {VERSION}")
         unknown = sorted(str(key) for key in set(document) - _KEYS)
         if unknown:
@@ -163,24 +164,13 @@ class ImageSchema:
     @classmethod
     def load(cls, path: str | Path) -> ImageSchema:
         """Read a YAML document."""
-        try:
-            return cls.from_dict(read_document(path))
-        except SchemaError as error:
-            raise SchemaError(f"{path}: {error}") from None
+        document = read_document(path)
+        with contents_of(path):
+            return cls.from_dict(document)
 
     def to_yaml(self) -> str:
         """The document for people."""
         return _HEADER + yaml.safe_dump(self.to_dict(), sort_keys=False, default_flow_style=None, allow_unicode=True)
-
-
-def read_document(path: str | Path) -> Any:
-    """A YAML file as plain values."""
-    try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SchemaError(f"{path}: no such file; write one with 'microtome schema draft'") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SchemaError(f"{path}: cannot be read as YAML: {error}") from error
 
 
 def is_image_document(path: str | Path) -> bool:

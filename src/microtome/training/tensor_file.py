@@ -29,12 +29,16 @@ _WRONG_CONTENTS = (
 )
 """What building an object from contents that make no sense may raise."""
 
+_DIGEST = "sha256"
+"""The document's entry for the checksum. Inside it, because safetensors writes several entries in random order, and the
+same run is to give the same file."""
+
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], document: Mapping[str, Any]) -> None:
     """Write tensors and a JSON document as one file, whole or not at all."""
     apart = {name: tensor.detach().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()}
-    text = json.dumps(document, sort_keys=True, allow_nan=False)
-    content = save(apart, metadata={"microtome": text, "microtome_sha256": _digest(text, apart)})
+    sealed = {**document, _DIGEST: _digest(document, apart)}
+    content = save(apart, metadata={"microtome": json.dumps(sealed, sort_keys=True, allow_nan=False)})
     with whole_file(path) as file:
         file.write(content)
 
@@ -45,14 +49,13 @@ def read_tensors(path: Path, wanted: str) -> tuple[dict[str, Tensor], dict[str, 
         raise ModelError(f"{path}: no such file")
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            document = json.loads(metadata.get("microtome", "{}"), parse_constant=_refuse_constant)
+            document = json.loads((file.metadata() or {}).get("microtome", "{}"), parse_constant=_refuse_constant)
             _check_format(path, document, wanted)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, RecursionError, MemoryError) as error:
         said = mistaken_for(path, _words(wanted)) or f"not a file of ours, or damaged: {error}"
         raise ModelError(f"{path}: {said}") from error
-    if _digest(metadata["microtome"], tensors) != metadata.get("microtome_sha256"):
+    if document.pop(_DIGEST, None) != _digest(document, tensors):
         raise ModelError(f"{path}: it is damaged: its checksum is wrong; take another copy, or make it again")
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
@@ -85,8 +88,9 @@ def load_weights(path: Path, module: nn.Module, state: Mapping[str, Tensor]) -> 
         ) from error
 
 
-def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
+def _digest(document: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
     """SHA-256 of the document and of every tensor, in order of their names."""
+    text = json.dumps(document, sort_keys=True, allow_nan=False)
     found = hashlib.sha256(text.encode() + b"\n")
     for name in sorted(tensors):
         tensor = tensors[name]

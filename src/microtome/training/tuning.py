@@ -131,5 +131,5 @@ def _optuna() -> Any:
         import optuna
     except ImportError:
         raise ParameterError("tuning needs Optuna: pip install 'microtome[tune]'") from None
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # a warning is a traceback, of Ctrl-C too
     return optuna
