@@ -15,9 +15,11 @@ import pytest
 
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.auditing import AuditKind, AuditRun, AuditSetting, Finding
+from microtome.errors import ReleaseError
 from microtome.private import ImageCurator, aggregating, curator, profile, randomness, shuffling, slicing
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.profile import ProfileBudget, Tally
+from microtome.release import Promise
 from microtome.schema import Codebook, ImageCode
 from microtome.schema.image_code import _by_frequency, cosines
 
@@ -233,6 +235,10 @@ def test_too_little_noise_that_the_file_admits(monkeypatch: Patch) -> None:
         return sound(replace(settings, epsilon=1.4 * settings.epsilon), *rest)
 
     monkeypatch.setattr(curator, "plan_slices", plan)
+    with pytest.raises(ReleaseError, match="contradicted by its own events"):
+        audited(RECORDS, releases=60)
+    # Were such a file not refused, the audit would see it.
+    monkeypatch.setattr(Promise, "verify", lambda self: None)
     found = audited(RECORDS, releases=60)
     assert not found.events_keep_promise
     assert found.is_violation
