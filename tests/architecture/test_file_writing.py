@@ -11,7 +11,6 @@ import microtome
 PACKAGE = Path(microtome.__file__).parent
 WRITES_FILES = {
     "whole_file.py",  # the one way
-    "accounting/ledger_file.py",  # a book that is locked and replaced under its own rules
 }
 WRITERS = {"write_bytes", "mkstemp", "NamedTemporaryFile", "copyfile", "copy2", "save_file", "memmap", "tofile"}
 TAKE_A_FILE = {"write_csv", "CSVWriter", "ParquetWriter", "savez", "savez_compressed"}

@@ -15,10 +15,13 @@ import pytest
 
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.auditing import AuditKind, AuditRun, AuditSetting, Finding
+from microtome.errors import ReleaseError
 from microtome.private import ImageCurator, aggregating, curator, profile, randomness, shuffling, slicing
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.profile import ProfileBudget, Tally
+from microtome.release import Promise
 from microtome.schema import Codebook, ImageCode
+from microtome.schema.image_code import _by_frequency, cosines
 
 ERROR = 0.01
 RECORDS = AuditSetting(epsilon=5.0)
@@ -131,17 +134,20 @@ def test_a_residual_that_is_too_long(monkeypatch: Patch) -> None:
     assert audited(IMAGE_SUMS).curve.is_violation
 
 
-def bits_of_the_number_of_rows(self: ImageCode, pixels: np.ndarray, sound: Any = ImageCode.encode) -> np.ndarray:
-    """What libraries of linear algebra do that take another kernel for another number of rows."""
-    return sound(self, pixels) * (1.0 + (-1) ** len(pixels) * 2.0**-49)
-
-
 def matrix_product(self: ImageCode, pixels: np.ndarray) -> np.ndarray:
-    """The encoding that was: one product for a whole block of images."""
-    low, high = self.schema.low, self.schema.high
-    unit = (pixels.astype(np.float64) - low) / (high - low) - self.offset
-    planes = unit.transpose(0, 3, 1, 2).reshape(len(pixels) * self.schema.channels, -1)
-    return np.asarray(planes @ self.plane.T).reshape(len(pixels), self.schema.dim)
+    """The encoding that was: one product in floating point for a whole block of images."""
+    schema = self.schema
+    frequencies = _by_frequency(schema.height, schema.width)[: schema.num_components]
+    rows, columns = cosines(schema.height), cosines(schema.width)
+    basis = np.stack([np.outer(rows[u], columns[v]).ravel() for u, v in frequencies])
+    unit = (pixels.astype(np.float64) - schema.low) / (schema.high - schema.low) - self.offset
+    planes = unit.transpose(0, 3, 1, 2).reshape(len(pixels) * schema.channels, -1)
+    return np.asarray(planes @ basis.T).reshape(len(pixels), schema.dim)
+
+
+def bits_of_the_number_of_rows(self: ImageCode, pixels: np.ndarray) -> np.ndarray:
+    """The same where the library takes another kernel for another number of rows, so that all last bits change."""
+    return matrix_product(self, pixels) * (1.0 + (-1) ** len(pixels) * 2.0**-49)
 
 
 @pytest.mark.parametrize(
@@ -229,6 +235,10 @@ def test_too_little_noise_that_the_file_admits(monkeypatch: Patch) -> None:
         return sound(replace(settings, epsilon=1.4 * settings.epsilon), *rest)
 
     monkeypatch.setattr(curator, "plan_slices", plan)
+    with pytest.raises(ReleaseError, match="contradicted by its own events"):
+        audited(RECORDS, releases=60)
+    # Were such a file not refused, the audit would see it.
+    monkeypatch.setattr(Promise, "verify", lambda self: None)
     found = audited(RECORDS, releases=60)
     assert not found.events_keep_promise
     assert found.is_violation

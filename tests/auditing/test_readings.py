@@ -16,7 +16,6 @@ from microtome.auditing.reading import Reading
 from microtome.auditing.table_readings import profile_readings, table_readings, table_rows_reading
 from microtome.auditing.witness import ImageSighting, Sighting, TableSighting
 from microtome.release import AggregatesRelease, ImageMomentsRelease, ImageRowsRelease, RecordsRelease
-from microtome.schema import ImageCode
 
 RELATIONS = list(Neighbours)
 
@@ -68,14 +67,8 @@ def test_likelihood_ratio_is_that_of_the_file(setting: AuditSetting, neighbours:
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)
-def test_summing_all_anew_says_what_the_target_alone_says(
-    neighbours: Neighbours, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As long as every image is encoded for itself; what it means if not, the broken mechanisms are about."""
-    encode = ImageCode.encode
-    monkeypatch.setattr(
-        ImageCode, "encode", lambda self, pixels: np.concatenate([encode(self, one[None]) for one in pixels])
-    )
+def test_summing_all_anew_says_what_the_target_alone_says(neighbours: Neighbours, tmp_path: Path) -> None:
+    """A record's numbers are its own; what it means if they are not, the broken mechanisms are about."""
     setting = replace(IMAGE_AGGREGATES, alike=True, neighbours=neighbours)
     _, whole = scene_and_sighting(setting, tmp_path)
     alone = replace(whole, scene=replace(whole.scene, alike=False))

@@ -217,9 +217,9 @@ def test_ledger_says_what_was_spent_and_what_is_left(microtome: Command, desk: D
     assert account["spent"]["epsilon"] == pytest.approx(5.0, rel=1e-3)
     assert account["spent"]["epsilon"] <= 5.0
     assert account["left"]["epsilon"] > 4.0
-    assert [entry["status"] for entry in account["entries"]] == ["released", "released"]
+    assert [entry["status"] for entry in account["entries"]] == ["released"]
     text = microtome("ledger", "show", desk.ledger).out
-    for part in ("people.csv", "profile", "slices", "blank-one", "budget ε = 9"):
+    for part in ("people.csv", "records", "blank-one", "budget ε = 9"):
         assert part in text
 
 

@@ -116,7 +116,9 @@ def locked(path: Path, *, patience: float) -> Iterator[None]:
 
 def _acquired(lock: Path, patience: float) -> BaseFileLock:
     try:
-        held: BaseFileLock = FileLock(lock, timeout=patience, mode=_OWN_FILES, fallback_to_soft=False)
+        held: BaseFileLock = FileLock(
+            lock, timeout=patience, mode=_OWN_FILES, fallback_to_soft=False, on_acquired=_sign
+        )
         held.acquire()
     except Timeout:
         raise
@@ -125,10 +127,14 @@ def _acquired(lock: Path, patience: float) -> BaseFileLock:
             raise
         held = SoftFileLock(lock.with_name(lock.name + _MARKER), timeout=patience, mode=_OWN_FILES)
         held.acquire()
-        return held
-    with suppress(OSError):  # for the message of whoever waits; the lock holds without it
-        lock.write_text(f"{os.getpid()}\n{socket.gethostname()}\n", encoding="utf-8")
     return held
+
+
+def _sign(descriptor: int) -> None:
+    """Write into the lock who holds it, for the message of whoever waits."""
+    with suppress(OSError):  # the lock holds without it
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n{socket.gethostname()}\n".encode(), 0)
 
 
 def _still_locked(path: Path, lock: Path, patience: float) -> str:

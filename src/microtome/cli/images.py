@@ -81,7 +81,7 @@ def release(
 
 def _refuse_inputs(output: Path, *inputs: Path | None) -> None:
     if any(path is not None and path.resolve() == output.resolve() for path in inputs):
-        raise OutputError(f"{output} is the image set, its ledger or the key; choose another output")
+        raise OutputError(f"{output} is the image set or its ledger, or the key; choose another output")
 
 
 def fit(

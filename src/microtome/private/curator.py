@@ -78,6 +78,7 @@ class Curator(Publisher):
         """Read the table, publish it under noise, write the file."""
         check_output(output, force=self.run.force)
         _require_confirmed(self.schema)
+        self.table.check_columns(self.schema)
         profile_plan = plan_profile(self.settings, self.schema)
         second = self._plan_second(profile_plan.events)
         if self.table.num_rows is not None:

@@ -218,4 +218,4 @@ def _refuse_own_input(output: Path, *inputs: Any) -> None:
     """Never overwrite the table, its ledger or the key, whatever ``force`` says."""
     for path in inputs:
         if isinstance(path, str | Path) and Path(path).resolve() == output.resolve():
-            raise OutputError(f"{output} is the table, its ledger or the key; choose another output")
+            raise OutputError(f"{output} is the table or its ledger, or the key; choose another output")

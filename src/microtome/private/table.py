@@ -45,7 +45,7 @@ class PrivateTable:
 
     def blocks(self, schema: Schema, rows: int) -> Iterator[pa.Table]:
         """The table in pieces of exactly ``rows`` rows (the last may be shorter), in the schema's types."""
-        self._check_columns(schema)
+        self.check_columns(schema)
         waiting: list[pa.RecordBatch] = []
         held = 0
         seen = 0
@@ -62,10 +62,11 @@ class PrivateTable:
         if held:
             yield pa.Table.from_batches(waiting).combine_chunks()
 
-    def _check_columns(self, schema: Schema) -> None:
-        absent = [name for name in schema.names if name not in self.types]
+    def check_columns(self, schema: Schema) -> None:
+        """Refuse a schema with columns that the table has not."""
+        absent = [repr(name) for name in schema.names if name not in self.types]
         if absent:
-            raise TableError(f"{self.origin}: no column {absent[0]!r}; it has {', '.join(self.types)}")
+            raise TableError(f"{self.origin}: no column {', '.join(absent)}; it has {', '.join(self.types)}")
 
 
 def open_table(source: Any) -> PrivateTable:
