@@ -20,7 +20,8 @@ from microtome.accounting.ledger_records import RELEASED, Entry
 from microtome.release import Artefact
 from microtome.training import Checkpoint
 
-_PATIENCE = 300.0
+_PATIENCE = 60.0
+_HUNG = 98
 _OWN_WORDS = ("error:", "interrupted", "terminated")
 _CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, 127)
 """How C code ends that does not check its allocations."""
@@ -101,6 +102,8 @@ class Trials:
         folder: Where each trial has a folder of its own while it lasts.
         stable: Where runs come from.
         record: Keeps the figures with the test's result.
+        before: Told, where a fault has it, how much room is to be left on the disk.
+        after: Gives the disk its room back.
         number: Faults that happened.
         failures: What did not hold.
     """
@@ -109,6 +112,8 @@ class Trials:
     folder: Path
     stable: Stable
     record: Callable[[str, object], None]
+    before: Callable[[int], None] = lambda room: None
+    after: Callable[[], None] = lambda: None
     number: int = 0
     failures: list[str] = field(default_factory=list)
 
@@ -130,13 +135,15 @@ class Trials:
         """
         place = self._fresh(case, old=self.number % 2 == 1)
         before = Before.of(case, place)
+        self.before(fault.get("room", 0))
         (done,) = self.stable.run({"folder": place, "arguments": case.command("--force"), **fault})
+        self.after()
         if done.fired or not {"call", "line"} & fault.keys():
             self.number += 1
             found = before.broken(done)
             if again or before.litter():
                 found += self._again(before)
-            said = " | ".join(done.err.strip().splitlines()[-3:])
+            said = " | ".join(done.err.strip().splitlines()[-6:])
             self.failures += [f"{case.name}, {dict(fault)}: {one} [exit {done.code}: {said}]" for one in found]
         shutil.rmtree(place)
 
@@ -188,6 +195,8 @@ class Before:
         found = [f"{name} was changed" for name, digest in self.inputs.items() if _digest(self.place / name) != digest]
         written, problems = self._written()
         found += problems
+        if done.code == _HUNG:
+            return ["it did not end"]
         if "Traceback" in done.err:
             found.append("a traceback")
         if done.code == 0 and not (self.place / self.case.output).exists():
