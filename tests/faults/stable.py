@@ -114,6 +114,7 @@ def _work(job: dict[str, Any]) -> None:
         sys.settrace(None)
         traceback.print_exc()
         code = 1
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.settrace(None)
     calls.disarm()
     sys.stdout.flush()

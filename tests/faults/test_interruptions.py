@@ -25,7 +25,7 @@ ANYWHERE = (
     "whole_file.py",
 )
 """All that is ours, the command line itself apart."""
-ANYWHERE_TRIALS = {"KeyboardInterrupt": 20, "MemoryError": 12}
+ANYWHERE_TRIALS = {"KeyboardInterrupt": 12, "MemoryError": 8}
 SIGNALS = 3
 QUICK_TRIALS = 12
 

@@ -12,8 +12,9 @@ import pytest
 from cases import CASES, Case
 from trial import Trials
 
-FILE_SIZES = (0, 100, 1_000, 4_000, 16_000, 64_000)
-MEMORY = (1 << 20, 8 << 20, 32 << 20, 128 << 20)
+FILE_SIZES = (1_000, 2_000, 4_000, 8_000, 16_000, 64_000)
+MEMORY = (8 << 20, 32 << 20, 64 << 20, 128 << 20)
+"""Above what is in use."""
 ROOM = (0, 4 << 10, 16 << 10, 64 << 10)
 _DISK = 4 << 20
 
