@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from microtome import whole_file as module
 from microtome.errors import OutputError
 from microtome.whole_file import SUFFIX, WholeFile, whole_file, whole_folder, write_text
 
@@ -128,3 +129,55 @@ def test_a_folder_that_a_killed_run_left_is_swept(tmp_path):
     with whole_folder(tmp_path / "pictures"), whole_folder(tmp_path / "pictures"):
         assert len(_partials(tmp_path)) == 2
     assert _partials(tmp_path) == []
+
+
+def _replaced(path: Path) -> None:
+    with whole_folder(path) as folder:
+        (folder / "new.png").write_text("new")
+
+
+@pytest.fixture
+def album(tmp_path: Path) -> Path:
+    path = tmp_path / "pictures"
+    with whole_folder(path) as folder:
+        (folder / "old.png").write_text("old")
+    return path
+
+
+def test_where_names_cannot_be_exchanged_a_folder_is_replaced_all_the_same(album, monkeypatch):
+    monkeypatch.setattr(module, "_swapped", lambda first, second: False)
+    _replaced(album)
+    assert [one.name for one in album.iterdir()] == ["new.png"]
+    assert list(album.parent.iterdir()) == [album]
+
+
+@pytest.mark.parametrize("exchanged", [True, False])
+def test_a_folder_that_cannot_be_put_in_its_place_leaves_the_old_one(album, monkeypatch, exchanged):
+    replace = os.replace
+
+    def refused(first: Path, second: Path) -> None:
+        if not exchanged and Path(first) != album and "old" not in Path(first).suffix:
+            raise OSError(5, "Input/output error")
+        replace(first, second)
+
+    def swapped(first: Path, second: Path) -> bool:
+        if exchanged:
+            raise OSError(5, "Input/output error")
+        return False
+
+    monkeypatch.setattr(module, "_swapped", swapped)
+    monkeypatch.setattr(module.os, "replace", refused)
+    with pytest.raises(OutputError, match="Input/output error"):
+        _replaced(album)
+    assert [one.name for one in album.iterdir()] == ["old.png"]
+    assert list(album.parent.iterdir()) == [album]
+
+
+def test_a_file_in_its_place_is_not_said_to_be_missing(tmp_path, monkeypatch):
+    def refused(place: Path) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(module, "_sync", refused)
+    with pytest.raises(OutputError, match="is in its place and whole, but may be lost if the power fails"):
+        write_text(tmp_path / "a.json", "{}")
+    assert (tmp_path / "a.json").read_text() == "{}"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from ledger_support import reserve
 
+from microtome import whole_file
 from microtome.accounting import (
     Accountant,
     Budget,
@@ -20,7 +21,7 @@ from microtome.accounting import (
     gaussian_epsilon,
     gaussian_mu,
 )
-from microtome.errors import BudgetError, ParameterError
+from microtome.errors import BudgetError, OutputError, ParameterError
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -198,3 +199,23 @@ def test_a_reservation_needs_events_that_can_be_written(ledger: Ledger) -> None:
 def test_bad_budgets(ledger: Ledger, epsilon: float, delta: float) -> None:
     with pytest.raises(ParameterError):
         ledger.set_budget("people", epsilon=epsilon, delta=delta)
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), KeyboardInterrupt(), MemoryError()])
+def test_a_reservation_that_is_stopped_after_it_was_written_does_not_count(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The book is in its place when syncing its folder fails: whoever asked for the reservation never learns its id."""
+    sync, failing = whole_file._sync, [error]
+
+    def stopped(place: Path) -> None:
+        if failing:
+            raise failing.pop()
+        sync(place)
+
+    ledger = Ledger(tmp_path / "book.json")
+    monkeypatch.setattr(whole_file, "_sync", stopped)
+    with pytest.raises((OutputError, KeyboardInterrupt, MemoryError)) as raised:
+        reserve(ledger, GaussianEvent(mu=1.0))
+    assert raised.value.__notes__ == ["Nothing was spent."]
+    assert [entry.status for entry in ledger.entries()] == ["cancelled"]

@@ -23,9 +23,9 @@ def notes(error: BaseException) -> list[str]:
     found: list[str] = []
     seen: BaseException | None = error
     while seen is not None:
-        found += [note for note in getattr(seen, "__notes__", ()) if note not in found]
+        found += getattr(seen, "__notes__", ())
         seen = seen.__cause__ or seen.__context__
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _said(error: BaseException) -> str:
