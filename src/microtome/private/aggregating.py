@@ -161,6 +161,12 @@ class AggregateTally:
         with self._lock:
             self.num_rows += len(levels)
 
+    def merge(self, other: AggregateTally) -> None:
+        """Add what another of the same plan has counted."""
+        self.num_rows += other.num_rows
+        self._first += other._first
+        self._second += other._second
+
     def publish(self, randomness: Randomness) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The noisy tables *first* and *second*, zero wherever nothing is measured."""
         first, second = np.zeros_like(self._first), np.zeros_like(self._second)

@@ -95,7 +95,7 @@ class SlicePlan:
         return self
 
 
-def check_table_size(settings: PrivacySettings, num_records: int, origin: str) -> None:
+def check_size(settings: PrivacySettings, num_records: int, origin: str) -> None:
     """Refuse tables that are too small, or too large for the declared capacity, and careless δ."""
     if num_records < 2:
         what = "no rows" if num_records == 0 else "only one row"
