@@ -14,6 +14,9 @@
 A message says what was wrong, where (file, column, value) and what to do about it.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class MicrotomeError(Exception):
     """Base of all errors raised on purpose; the command line prints it and exits with 1."""
@@ -53,3 +56,13 @@ class AuditError(MicrotomeError):
 
 class OutputError(MicrotomeError):
     """The result cannot be written."""
+
+
+@contextmanager
+def noted(note: str) -> Iterator[None]:
+    """Add a note to whatever stops the work in here: what stands by now, and will not be undone."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(note)
+        raise

@@ -8,6 +8,7 @@ killed run has left behind from what somebody is still writing, and sweeps the f
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import secrets
@@ -25,7 +26,12 @@ except ImportError:  # Windows, which refuses to remove a file that somebody has
     fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".partial"
+_IN_PLACE = "is in its place and whole, but may be lost if the power fails"
 _LONGEST_NAME = 200
+_LIBRARY = ctypes.CDLL(None, use_errno=True) if fcntl is not None else None
+_HERE = -100
+"""AT_FDCWD: names are as they are given."""
+_RENAME_EXCHANGE = 2
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM)
 """What systems say that cannot sync a directory."""
 
@@ -53,7 +59,8 @@ class WholeFile:
             os.replace(self._partial, self.path)
             self._closed = True
             self.file.close()
-            _sync_directory(self.path.parent)
+        with disk_errors(self.path, _IN_PLACE):
+            _sync(self.path.parent)
 
     def discard(self) -> None:
         """Leave nothing behind of a file that was not committed; nothing happens to one that was."""
@@ -87,9 +94,12 @@ def whole_folder(path: Path) -> Iterator[Path]:
     try:
         with disk_errors(path):
             yield partial
+            _sync_files(partial)
             _exchange(partial, path)
+        with disk_errors(path, _IN_PLACE):
+            _sync(path.parent)
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        _remove_folder(partial)  # what was not put in its place, or what was there before
         os.close(lock)
 
 
@@ -100,12 +110,12 @@ def write_text(path: Path, text: str, *, mode: int = 0o666) -> None:
 
 
 @contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
+def disk_errors(path: Path, outcome: str = "cannot be written") -> Iterator[None]:
     """Turn the operating system's errors into ours, with the file's name."""
     try:
         yield
     except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise OutputError(f"{path} {outcome}: {error.strerror or error}") from error
 
 
 def sweep(path: Path) -> None:
@@ -149,7 +159,11 @@ def _exclusive_folder(path: Path) -> tuple[Path, int]:
     """A new folder beside ``path``, and the handle that holds its lock."""
     partial = path.with_name(f"{_prefix(path)}{secrets.token_hex(8)}{SUFFIX}")
     partial.mkdir()
-    handle = os.open(partial, os.O_RDONLY)
+    try:
+        handle = os.open(partial, os.O_RDONLY)
+    except OSError:
+        _remove_folder(partial)
+        raise
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -157,15 +171,49 @@ def _exclusive_folder(path: Path) -> tuple[Path, int]:
 
 
 def _exchange(partial: Path, path: Path) -> None:
-    """Put a folder in its place; one that is there already is moved aside first, and removed last."""
+    """Put a folder in its place. One that is there already changes places with it, at one stroke where the system can.
+
+    Where it cannot, the old one is moved aside and moved back if its place cannot be filled; only a kill between two
+    renames leaves the place empty, and both folders beside it.
+    """
     if not path.is_dir():
         os.replace(partial, path)
-    else:
-        aside = path.with_name(f"{_prefix(path)}{secrets.token_hex(8)}{SUFFIX}")
-        os.replace(path, aside)
+        return
+    if _swapped(partial, path):
+        return
+    aside = path.with_name(f"{_prefix(path)}{secrets.token_hex(8)}.old")
+    os.replace(path, aside)
+    try:
         os.replace(partial, path)
-        shutil.rmtree(aside)
-    _sync_directory(path.parent)
+    except BaseException:
+        os.replace(aside, path)
+        raise
+    _remove_folder(aside)
+
+
+def _swapped(first: Path, second: Path) -> bool:
+    """Exchange two names at one stroke; whether the system can do that."""
+    rename = getattr(_LIBRARY, "renameat2", None)
+    if rename is None:
+        return False
+    if rename(_HERE, os.fsencode(first), _HERE, os.fsencode(second), _RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        return False
+    raise OSError(number, os.strerror(number))
+
+
+def _remove_folder(folder: Path) -> None:
+    """Remove a folder as far as it goes; what stays is swept by the next run."""
+    with suppress(OSError):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sync_files(folder: Path) -> None:
+    """Put a folder and all below it on the disk: its new name must not come to lead to empty files."""
+    for place in (folder, *folder.rglob("*")):
+        _sync(place)
 
 
 def _prefix(path: Path) -> str:
@@ -177,10 +225,10 @@ def _escaped(text: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
 
 
-def _sync_directory(directory: Path) -> None:
-    """Make a rename survive a power cut, where the system can."""
+def _sync(place: Path) -> None:
+    """Put a file, or the names in a directory, on the disk, so that they survive a power cut, where the system can."""
     try:
-        handle = os.open(directory, os.O_RDONLY)
+        handle = os.open(place, os.O_RDONLY)
     except OSError as error:
         if error.errno in _NO_SYNC:
             return

@@ -164,7 +164,7 @@ def test_interrupt_writes_the_best_model_and_says_so(
     outcome = microtome(*arguments(desk))
     assert outcome.code == INTERRUPTED
     assert "interrupted: this is the best model so far; --resume goes on from" in words(outcome.out)
-    assert "no output was written" not in outcome.err
+    assert "discarded" not in outcome.err
     assert written(desk) == ["out.model", "out.model.checkpoint"]
     assert len(Synthesizer.load(desk / "out.model").sample(10)) == 10
 
@@ -180,7 +180,7 @@ def test_interrupt_before_anything_is_learnt(microtome: Command, desk: Path, mon
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Trainer, "_measures", interrupted)
-    refused(microtome, desk, "interrupted; no output was written", code=INTERRUPTED)
+    refused(microtome, desk, "what was not complete is discarded", code=INTERRUPTED)
 
 
 def process(*arguments: object, before: str = "", **options: Any) -> subprocess.Popen[str]:

@@ -119,7 +119,7 @@ def test_full_disk_and_interrupt_leave_nothing(
 ) -> None:
     for error, code, said in (
         (OSError(28, "No space left on device"), EXPLAINED, "No space left"),
-        (KeyboardInterrupt(), 130, "no output was written"),
+        (KeyboardInterrupt(), 130, "what was not complete is discarded"),
     ):
         writer = table_file._WRITERS[suffix]
 

@@ -160,7 +160,13 @@ class Ledger:
             _require_room(book, entry)
             return Reserve(entry=entry)
 
-        self._append(record)
+        try:
+            self._append(record)
+        except BudgetError:
+            raise
+        except BaseException as error:  # it may have got as far as the disk before
+            error.add_note(self._taken_back(entry.id))
+            raise
         return entry.id
 
     def settle(self, entry_id: str, *, artefact: str) -> None:
@@ -174,6 +180,15 @@ class Ledger:
         It stays in the book as "cancelled" and no longer counts. A settled entry cannot be cancelled.
         """
         self._close(Cancel(id=entry_id, time=_now()), CANCELLED, None)
+
+    def _taken_back(self, entry_id: str) -> str:
+        """See to it that an entry does not count whose writer was stopped; gives the state of the book in words."""
+        try:
+            if any(entry.id == entry_id for entry in self.entries()):
+                self.cancel(entry_id)
+        except Exception as error:
+            return f"Nothing was done, but what was to be reserved may stay charged in the ledger: {error}"
+        return "Nothing was spent."
 
     def _close(self, record: Settle | Cancel, status: str, artefact: str | None) -> None:
         """Add the last record of an entry; once more is the same, and not another record."""

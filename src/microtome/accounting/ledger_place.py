@@ -104,7 +104,7 @@ def locked(path: Path, *, patience: float) -> Iterator[None]:
         raise OutputError(_still_locked(path, Path(timeout.lock_file), patience)) from timeout
     except OSError as error:
         raise OutputError(
-            f"cannot lock the ledger {path} by {lock}: {error.strerror or error}; nothing was spent. Try again, or "
+            f"cannot lock the ledger {path} by {lock}: {error.strerror or error}; the book is as it was. Try again, or "
             "keep the ledger on a disk where this user can lock and write files"
         ) from error
     try:
@@ -138,7 +138,7 @@ def _sign(descriptor: int) -> None:
 
 
 def _still_locked(path: Path, lock: Path, patience: float) -> str:
-    advice = "nothing was spent; wait for it to end and try again"
+    advice = "the book is as it was; wait for it to end and try again"
     if lock.name.endswith(_MARKER):
         advice += f" (if it was killed on another machine, remove {lock})"
     return f"the ledger {path} has been locked for {patience:g} seconds by {_holder(lock)}; {advice}"

@@ -13,8 +13,8 @@ import typer
 
 from microtome import __version__
 from microtome.cli import audit, budget, demo, fit, inspect, key, ledger, release, report, sample, schema, tune
+from microtome.cli.failure import in_words, notes
 from microtome.cli.screen import EndedEarly, complain
-from microtome.errors import MicrotomeError
 
 app = typer.Typer(
     help="Synthetic data under differential privacy, from one noisy release of a private table.",
@@ -27,6 +27,8 @@ app = typer.Typer(
 _INTERRUPTED = 130
 """The exit code that Typer makes of Ctrl-C, without a word."""
 _TERMINATED = 143
+_NOT_COMPLETE = "what was not complete is discarded, and what the ledger was charged by then stays charged in it"
+"""What holds of every command, for one that has nothing more to say."""
 
 
 def _version(wanted: bool) -> None:
@@ -62,17 +64,24 @@ def run() -> None:
     before = signal.signal(signal.SIGTERM, termination)
     try:
         app()
-    except MicrotomeError as error:
-        complain(str(error))
-        sys.exit(1)
     except SystemExit as leaving:
         if leaving.code != _INTERRUPTED:
             raise
         if not isinstance(leaving, EndedEarly):
-            complain(f"{termination.word}; no output was written")
+            complain(_stopped(termination.word, leaving))
         sys.exit(termination.code)
+    except KeyboardInterrupt as interrupt:  # while Typer was dealing with something else
+        complain(_stopped(termination.word, interrupt))
+        sys.exit(termination.code)
+    except Exception as error:
+        complain(in_words(error))
+        sys.exit(1)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _stopped(word: str, error: BaseException) -> str:
+    return "\n".join([word, *(notes(error) or [_NOT_COMPLETE])])
 
 
 class _Termination:

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours
+from microtome.accounting import Account, Accountant, DirectionKind, Ledger, Neighbours
 from microtome.cli import images
 from microtome.cli.ledger import cost_in_words
 from microtome.cli.screen import console, plain, watch
-from microtome.errors import ParameterError
+from microtome.errors import ParameterError, noted
 from microtome.release import Artefact, ReleaseKind, promise_in_words
 from microtome.schema import Schema
 
@@ -155,9 +155,13 @@ def release(
         else:
             declared = Schema.load(schema)
             released = publish(table, declared.confirm() if types_are_public else declared, pivot=pivot, **options)
+    with noted(f"{output} is written and whole, and ε = {epsilon:g} at δ = {delta:g} is charged in the ledger."):
+        _tell(output, released, Ledger(book).account(name, delta=delta))
+
+
+def _tell(output: Path, released: Artefact, account: Account) -> None:
+    """What was written, what it promises and what the data set has cost."""
     size = output.stat().st_size / 2**20
     console.print(f"[bold]{plain(output)}[/]: {size:,.1f} MiB", soft_wrap=True)
-    for line in promise_in_words(released):
-        console.print(plain(line), soft_wrap=True)
-    for line in cost_in_words(Ledger(book).account(name, delta=delta)):
+    for line in (*promise_in_words(released), *cost_in_words(account)):
         console.print(plain(line), soft_wrap=True)

@@ -10,7 +10,7 @@ from tempfile import mkdtemp
 from typing import Any, TypeVar
 
 from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours
-from microtome.errors import OutputError
+from microtome.errors import OutputError, noted
 from microtome.private.curator import Curator
 from microtome.private.image_curator import ImageCurator
 from microtome.private.image_plan import IMAGE_PROFILE_SHARE
@@ -199,7 +199,8 @@ def _written(
     def signed(path: Path) -> Published:
         published = write(path)
         if signer is not None:
-            signer.sign(path)
+            with noted(f"{path} is written and whole but not signed, and its promise is charged in the ledger."):
+                signer.sign(path)
         return published
 
     if output is not None:

@@ -15,7 +15,6 @@ from enum import Enum, auto
 from pathlib import Path
 
 from microtome.accounting import Event, Ledger
-from microtome.errors import MicrotomeError
 from microtome.private.settings import PrivacySettings
 
 
@@ -32,14 +31,16 @@ class Reservation:
     def __init__(self, ledger: Ledger, entry: str, promise: str) -> None:
         self._ledger, self._entry, self._promise = ledger, entry, promise
         self._stage, self._output = _Stage.RESERVED, Path()
+        self._before: tuple[int, int] | None = None
 
-    def spend(self) -> None:
-        """Noise is about to be drawn: from here on the reservation counts, come what may."""
+    def spend(self, output: Path) -> None:
+        """Noise is about to be drawn, and goes to ``output``: from here on the reservation counts, come what may."""
+        self._output, self._before = output, _identity(output)
         self._stage = _Stage.DRAWN
 
-    def settle(self, output: Path, fingerprint: str) -> None:
+    def settle(self, fingerprint: str) -> None:
         """The file is in its place: tie what was spent to it."""
-        self._stage, self._output = _Stage.WRITTEN, output
+        self._stage = _Stage.WRITTEN
         self._ledger.settle(self._entry, artefact=fingerprint)
         self._stage = _Stage.SETTLED
 
@@ -48,9 +49,9 @@ class Reservation:
         match self._stage:
             case _Stage.RESERVED:
                 return self._cancelled()
-            case _Stage.DRAWN:
+            case _Stage.DRAWN if _identity(self._output) in (None, self._before):
                 return f"No release was written, but its noise was drawn: {self._promise} stays charged in the ledger."
-            case _Stage.WRITTEN:
+            case _Stage.DRAWN | _Stage.WRITTEN:  # stopped after the file was put in its place: the disk is right
                 return (
                     f"{self._output} is written and whole, and {self._promise} is charged in the ledger, which could "
                     "not note that the release was completed."
@@ -61,9 +62,18 @@ class Reservation:
     def _cancelled(self) -> str:
         try:
             self._ledger.cancel(self._entry)
-        except MicrotomeError as error:
+        except Exception as error:
             return f"No release was written, but {self._promise} stays charged in the ledger: {error}"
         return "Nothing was spent, and no release was written."
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file is at a place, if there is one that can be seen."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @contextmanager
