@@ -30,17 +30,22 @@ from microtome.release.container import DIGEST
 
 
 class Source(Protocol):
-    """Private records, and what is public about them.
+    """Private records, and what is public about them."""
 
-    Attributes:
-        origin: What to call them in messages.
-        num_records: Their number where that is known without reading them.
-        null_records: Records that are there and empty: they are counted in their number and in nothing else.
-    """
+    @property
+    def origin(self) -> str:
+        """What to call them in messages."""
+        ...
 
-    origin: str
-    num_records: int | None
-    null_records: int
+    @property
+    def num_records(self) -> int | None:
+        """Their number where that is known without reading them."""
+        ...
+
+    @property
+    def null_records(self) -> int:
+        """Records that are there and empty: they are counted in their number and in nothing else."""
+        ...
 
     def plan(self, settings: PrivacySettings, run: RunSettings) -> Plan:
         """The passes of a release, from public facts; refuses what these forbid."""

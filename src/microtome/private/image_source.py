@@ -99,7 +99,7 @@ class ImageSource:
 
         return Plan(
             events=(*profile.events, *second.events),
-            first=ImageProfilePass(settings, schema, profile, second, run),
+            first=ImageProfilePass(settings, schema, profile, second),
             check_room=check_room,
         )
 
@@ -131,10 +131,9 @@ class ImageProfilePass:
         schema: ImageSchema,
         plan: ImageProfilePlan,
         second: MomentPlan | ImageSlicePlan,
-        run: RunSettings,
     ) -> None:
         self.width = _width(schema)
-        self._settings, self._schema, self._plan, self._second, self._run = settings, schema, plan, second, run
+        self._settings, self._schema, self._plan, self._second = settings, schema, plan, second
         self._counts = ImageCounts(schema.num_classes, ImageCode(schema).largest)
 
     def add(self, block: ImageBlock) -> None:
@@ -167,7 +166,7 @@ class ImageProfilePass:
     def _following(self, known: Known, randomness: Randomness) -> Pass | Published:
         if isinstance(self._second, MomentPlan):
             return MeanPass(known, self._second)
-        return _sliced(known, self._second, self._run, randomness)
+        return _sliced(known, self._second, randomness)
 
 
 class MeanPass:
@@ -192,9 +191,7 @@ class MeanPass:
         """The sums, and the pass whose residuals are taken from the centres that they give."""
         known, plan = self._known, self._plan
         sums = self._sums.publish(plan.mean_noise, randomness)
-        centres = class_centres(
-            sums, known.counts, plan.mean_noise, known.scale.brightness, known.schema.channels
-        )
+        centres = class_centres(sums, known.counts, plan.mean_noise, known.scale.brightness, known.schema.channels)
         arrays = {"images/sums": sums, "images/centres": centres}
         return Published(events=(), arrays=arrays, following=MomentPass(known, plan, centres))
 
@@ -236,7 +233,7 @@ class MomentPass:
         return Published(events=plan.events, arrays=arrays, mechanism=mechanism)
 
 
-def _sliced(known: Known, plan: ImageSlicePlan, run: RunSettings, randomness: Randomness) -> Published:
+def _sliced(known: Known, plan: ImageSlicePlan, randomness: Randomness) -> Published:
     """What follows the profile of a release of records."""
     sizes = class_rows(known.counts.tolist(), known.count_noise, known.settings)
     directions = draw_directions(plan.law, randomness, known.schema.dim)
@@ -249,7 +246,6 @@ def _sliced(known: Known, plan: ImageSlicePlan, run: RunSettings, randomness: Ra
         radius=known.scale.radius,
         subsample=known.settings.subsample,
         width=known.width,
-        run=run,
     )
     mechanism = ImageRowsMechanism(
         slices=Mechanism(
@@ -278,7 +274,6 @@ class ClassRows:
         radius: The unit of images.
         subsample: Rate of the Poisson sample, or ``None`` for all images.
         width: Numbers that an image takes while it is encoded.
-        run: How the work is done.
     """
 
     sizes: tuple[int, ...]
@@ -286,7 +281,6 @@ class ClassRows:
     radius: float
     subsample: float | None
     width: int
-    run: RunSettings
     bin_rows: int = 1
 
     @property

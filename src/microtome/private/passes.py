@@ -27,15 +27,17 @@ Blocks = Callable[[str, int], Iterator[Block]]
 
 
 class Pass(Protocol):
-    """One measurement of the private data.
+    """One measurement of the private data."""
 
-    Attributes:
-        stage: What it is called while it works.
-        width: Numbers that it holds for each record of a block.
-    """
+    @property
+    def stage(self) -> str:
+        """What it is called while it works."""
+        ...
 
-    stage: str
-    width: int
+    @property
+    def width(self) -> int:
+        """Numbers that it holds for each record of a block."""
+        ...
 
     def add(self, block: Block) -> None:
         """Count the records of a block; safe on several threads."""
@@ -51,17 +53,22 @@ class Pass(Protocol):
 
 
 class Rows(Protocol):
-    """Noisy rows, the end of a release of records.
+    """Noisy rows, the end of a release of records."""
 
-    Attributes:
-        shape: Rows, and numbers a row.
-        bin_rows: Rows a checksum; the file says it.
-        num_bins: How many checksums there are.
-    """
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and numbers a row."""
+        ...
 
-    shape: tuple[int, int]
-    bin_rows: int
-    num_bins: int
+    @property
+    def bin_rows(self) -> int:
+        """Rows a checksum, as the file says it."""
+        ...
+
+    @property
+    def num_bins(self) -> int:
+        """How many checksums there are."""
+        ...
 
     def write(self, file: ContainerWriter, blocks: Blocks) -> list[str]:
         """Write all rows under noise; gives the checksums."""

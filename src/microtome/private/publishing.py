@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, TypeVar
+from typing import Any
 
 from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours
 from microtome.errors import OutputError, noted
-from microtome.private.curator import Curator
-from microtome.private.image_curator import ImageCurator
+from microtome.private.door import Door
 from microtome.private.image_plan import IMAGE_PROFILE_SHARE
 from microtome.private.image_rows import PrivateImages, open_images
+from microtome.private.image_source import ImageSource
 from microtome.private.randomness import SystemRandomness
 from microtome.private.settings import NO_PIVOT, PROFILE_SHARES, PrivacySettings, RunSettings, option
 from microtome.private.table import open_table
+from microtome.private.table_source import TableSource
 from microtome.release import Artefact, ImageRelease, Release, ReleaseKind, keep_temporary
 from microtome.release.signature import Signer
 from microtome.schema import ImageSchema, Schema
-
-Published = TypeVar("Published", bound=Artefact)
 
 
 def release(
@@ -95,16 +95,18 @@ def release(
         profile_share=PROFILE_SHARES[chosen] if profile_share is None else profile_share,
         allow_large_delta=allow_large_delta,
     )
-    curator = Curator(
-        table=open_table(source),
-        schema=schema if isinstance(schema, Schema) else Schema.load(schema),
+    door = Door(
         settings=settings,
         run=run or RunSettings(),
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
         dataset=dataset or _name_of(source, "table"),
         randomness=SystemRandomness(),
     )
-    return _written(curator.release, signer, output, source, ledger, sign)
+    declared = schema if isinstance(schema, Schema) else Schema.load(schema)
+    private = TableSource(table=open_table(source), schema=declared)
+    released = _written(partial(door.release, private), signer, output, source, ledger, sign)
+    assert isinstance(released, Release)
+    return released
 
 
 def release_images(
@@ -174,16 +176,18 @@ def release_images(
         profile_share=IMAGE_PROFILE_SHARE if profile_share is None else profile_share,
         allow_large_delta=allow_large_delta,
     )
-    declared = schema if isinstance(schema, ImageSchema) else ImageSchema.load(schema)
-    curator = ImageCurator(
-        images=PrivateImages(open_images(source, labels=labels, part=part), declared),
+    door = Door(
         settings=settings,
         run=run or RunSettings(),
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
         dataset=dataset or _name_of(source, "images"),
         randomness=SystemRandomness(),
     )
-    return _written(curator.release, signer, output, source, ledger, labels, sign)
+    declared = schema if isinstance(schema, ImageSchema) else ImageSchema.load(schema)
+    private = ImageSource(images=PrivateImages(open_images(source, labels=labels, part=part), declared))
+    released = _written(partial(door.release, private), signer, output, source, ledger, labels, sign)
+    assert isinstance(released, ImageRelease)
+    return released
 
 
 def _name_of(source: Any, otherwise: str) -> str:
@@ -192,11 +196,11 @@ def _name_of(source: Any, otherwise: str) -> str:
 
 
 def _written(
-    write: Callable[[Path], Published], signer: Signer | None, output: str | Path | None, *inputs: Any
-) -> Published:
+    write: Callable[[Path], Artefact], signer: Signer | None, output: str | Path | None, *inputs: Any
+) -> Artefact:
     """The release at its place, or in a temporary file that lives as long as the result; signed if asked for."""
 
-    def signed(path: Path) -> Published:
+    def signed(path: Path) -> Artefact:
         published = write(path)
         if signer is not None:
             with noted(f"{path} is written and whole but not signed, and its promise is charged in the ledger."):

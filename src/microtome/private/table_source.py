@@ -1,7 +1,7 @@
 """A private table as a source of releases: its passes, in the order in which they are published.
 
-    profile ─► pair tables                 kind aggregates
-            └► sliced rows, shuffled       kind records
+profile ─► pair tables                 kind aggregates
+└► sliced rows, shuffled       kind records
 """
 
 from __future__ import annotations
@@ -173,9 +173,7 @@ class PairTablePass:
 
     stage = "aggregates"
 
-    def __init__(
-        self, settings: PrivacySettings, schema: Schema, codebook: Codebook, budget: TableBudget
-    ) -> None:
+    def __init__(self, settings: PrivacySettings, schema: Schema, codebook: Codebook, budget: TableBudget) -> None:
         self.width = codebook.dim
         self._plan = plan_aggregates(settings, schema, codebook, budget)
         self._settings, self._schema, self._codebook = settings, schema, codebook
@@ -298,7 +296,7 @@ class SlicedRows:
 
     @property
     def _width(self) -> int:
-        return max(self.slicing.directions.shape)
+        return int(max(self.slicing.directions.shape))
 
     def _noisy(self, item: tuple[int, pa.Table | int]) -> NDArray[np.int16]:
         """Noisy slices of a block of records, or of so many null rows.
@@ -325,21 +323,20 @@ class SlicedRows:
         stream = self.slicing.randomness.stream("sample")
         number = kept = 0
         for block in blocks("slices", self._width):
-            chosen = self.sample(block.num_rows, self.num_rows - kept, stream)
-            sampled = block if chosen is None else block.take(pa.array(chosen))
-            kept += sampled.num_rows
-            yield number, sampled
+            chosen = sampled(block.num_rows, self.subsample, self.num_rows - kept, stream)
+            taken = block if chosen is None else block.take(pa.array(chosen))
+            kept += taken.num_rows
+            yield number, taken
             number += 1
         step = self.run.block_rows(self._width)
         for first in range(kept, self.num_rows, step):
             yield number, min(step, self.num_rows - first)
             number += 1
 
-    def sample(self, num_records: int, room: int, stream: np.random.Generator) -> NDArray[np.int64] | None:
-        """Which of the next records are in the sample, ``None`` for all; what finds no room is dropped (a failure)."""
-        if self.subsample is None:
-            return None
-        return np.flatnonzero(poisson_sample(num_records, self.subsample, stream))[:room]
+
+def sampled(num_records: int, rate: float | None, room: int, stream: np.random.Generator) -> NDArray[np.int64] | None:
+    """Which of the next records are in the sample, ``None`` for all; what finds no room is dropped (a failure)."""
+    return None if rate is None else np.flatnonzero(poisson_sample(num_records, rate, stream))[:room]
 
 
 def levels_of(block: pa.Table, codebook: Codebook) -> NDArray[np.int64]:
