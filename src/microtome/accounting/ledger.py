@@ -7,6 +7,7 @@ budget refuses; it never warns.
 
 import math
 import threading
+import unicodedata
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -102,6 +103,11 @@ class Ledger:
         self._memory = Book()
         self._guard = threading.Lock()
         self._read()
+
+    @property
+    def path(self) -> Path | None:
+        """Where the book is kept; None for one in memory."""
+        return self._path
 
     def set_budget(self, dataset: str, *, epsilon: float, delta: float) -> None:
         """Set the most that may be spent on ``dataset`` from now on.
@@ -297,12 +303,14 @@ def _events(entries: Sequence[Entry]) -> list[Event]:
 
 
 def _require_name(parameter: str, value: str) -> None:
+    """Refuse what is no text, and names that look like another: a budget on one would not hold for the other."""
     if not isinstance(value, str) or not value.strip():
         raise ParameterError(f"{parameter} must be a text that is not empty, got {value!r}")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise ParameterError(f"{parameter} must be text that can be written as UTF-8, got {value!r}") from None
+    if value != value.strip() or not value.isprintable() or unicodedata.normalize("NFC", value) != value:
+        raise ParameterError(
+            f"{parameter} {value!r} has blanks at an end, or characters that cannot be seen or can be written in two "
+            "ways; give a plain name (--dataset)"
+        )
 
 
 def _require_one_relation(dataset: str, relations: Sequence[Neighbours]) -> None:

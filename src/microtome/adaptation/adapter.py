@@ -171,7 +171,7 @@ class DomainAdapter:
             progress=run.progress,
         )
         trainer, promise, self.finished_, entry = training.fit(source, classes, private, run.seed)
-        self._model = AdapterModel(
+        model = AdapterModel(
             network=trainer.network.eval(),
             shape=(private.shape[1], private.shape[2], private.shape[3]),
             classes=classes,
@@ -182,7 +182,8 @@ class DomainAdapter:
             look=trainer.look.settings() if self.settings.moves is Moved.LOOK else None,
         )
         if self.finished_:
-            ledger.settle(entry, artefact=self._model.fingerprint())
+            ledger.settle(entry, artefact=model.fingerprint())
+        self._model = model
         return self
 
     def _fit_release(self, source_images: Any, source_labels: Any, release: ImageRelease, run: Run) -> Self:

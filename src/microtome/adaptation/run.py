@@ -12,7 +12,7 @@ from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.promise import AdaptationPromise, Side
 from microtome.errors import OutputError
 from microtome.progress import Progress
-from microtome.release import ImageRelease
+from microtome.release import ImageRelease, check_output
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +42,8 @@ class Run:
         there = path is not None and path.exists()
         if there and not resume:
             raise OutputError(f"{path} exists: go on from it with resume=True, or remove it")
+        if path is not None and not there:
+            check_output(path, force=False)
         saved = AdaptationCheckpoint.load(path) if path is not None and there else None
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1)[0] if saved is None else saved.run["seed"])

@@ -31,7 +31,7 @@ def describes_images(schema: Path) -> bool:
 
 
 def draft(source: Path, *, classes: str | None, labels: Path | None, part: str | None) -> ImageSchema:
-    """A schema from the layout of a file; classes as declared, or a folder's sub-folders, which name them."""
+    """A schema from the layout of a file, and classes as declared."""
     from microtome.images import read_images
 
     return schema_of(read_images(source, labels=labels, part=part), source, classes)
@@ -44,12 +44,10 @@ def schema_of(images: ImageSet, source: Path, classes: str | None) -> ImageSchem
     declared: tuple[Label, ...] | None = None
     if classes is not None:
         declared = classes_from_text(classes)
-    elif images.labels is not None and source.is_dir():
-        declared = tuple(dict.fromkeys(images.labels.tolist()))
     elif images.labels is not None:
         raise SchemaError(
             f"{source} has labels: declare the classes, from public knowledge, with --classes 10 (for 0 … 9) or "
-            "--classes cat,dog"
+            "--classes cat,dog. They are not read off labels or sub-folders, of which a single image can have made one"
         )
     return schema_of_layout(images.shape, images.pixels.dtype.name, declared)
 

@@ -177,7 +177,7 @@ class PaidBatches:
 
     def __init__(self, records: NDArray[np.float32], plan: BatchPlan, entry: str, randomness: Randomness) -> None:
         self._records, self._randomness = records, randomness
-        self._next, self._tried = 0, False
+        self._next = 0
         self.plan, self.entry = plan, entry
 
     @cached_property
@@ -191,9 +191,8 @@ class PaidBatches:
             raise BudgetError(f"step {step} has touched the private records already; its noise is not drawn again")
         if step >= self.plan.num_steps:
             raise BudgetError(f"all {self.plan.num_steps} steps that were paid for are done; nothing is left")
-        if not self._tried:
-            self._require_separate_rows(encode)
-        self._next, self._tried = step + 1, True
+        self.require_separate_rows(encode, step)
+        self._next = step + 1
         streams = _OfStep(self._randomness, step)
         directions = draw_directions(self.plan.law, streams)
         slicing = SlicingMechanism(
@@ -210,16 +209,23 @@ class PaidBatches:
             null_share=max(0.0, 1.0 - self.plan.rate * len(self._records) / self.plan.num_rows),
         )
 
-    def _require_separate_rows(self, encode: Encoder) -> None:
-        """Refuse an encoder in which one record changes another's row by as much as a bit; public numbers tell."""
+    def require_separate_rows(self, encode: Encoder, step: int = 0) -> None:
+        """Refuse an encoder in which one record changes another's row by as much as a bit; public numbers tell.
+
+        Tried on another record at every step that is a power of two: a network changes on its way.
+        """
+        if step & (step - 1):
+            return
         shape = (self.plan.num_rows, *self._records.shape[1:])
         public = np.linspace(0.0, 1.0, int(np.prod(shape)), dtype=np.float32).reshape(shape)
+        place = (7 * step.bit_length() + 1) % len(public)
         changed = public.copy()
-        changed[0] = 1.0 - changed[0]
-        if not np.array_equal(encode(public)[1:], encode(changed)[1:], equal_nan=True):
+        changed[place] = 1.0 - changed[place]
+        others = np.arange(len(public)) != place
+        if not np.array_equal(encode(public)[others], encode(changed)[others], equal_nan=True):
             raise MicrotomeError(
                 "features of one record depend on the other records of its batch, and so would spread one person over "
-                "many rows; use a network that treats records one by one (nothing was released)"
+                "many rows; use a network that treats records one by one (nothing of this step was released)"
             )
 
     def _rows(self, stream: np.random.Generator, encode: Encoder) -> NDArray[np.float64]:
@@ -265,12 +271,12 @@ def resume_batches(
     randomness: Randomness,
 ) -> PaidBatches:
     """Go on after ``done`` steps of a training that was paid for before; the ledger must know it, and these records."""
-    paid = [entry for entry in ledger.entries(dataset) if entry.counts and entry.events == plan.events]
+    paid = [entry for entry in ledger.entries(dataset) if entry.is_open and entry.events == plan.events]
     found = [entry.id for entry in paid if hmac.compare_digest(_binding(records, entry.id), binding)]
     if not found:
         raise BudgetError(
-            f"the ledger has no entry of data set {dataset!r} for these steps on these very images; resume with the "
-            "ledger and the images of the first run, or start anew without resuming"
+            f"the ledger has no open entry of data set {dataset!r} for these steps on these very images; resume with "
+            "the ledger and the images of the first run if it was not completed, or start anew without resuming"
         )
     batches = PaidBatches(records, plan, found[0], randomness)
     batches._next = done

@@ -81,9 +81,11 @@ class Door:
     def release(self, source: Source, output: Path) -> Artefact:
         """Read the records, publish them under noise, write the file."""
         check_output(output, force=self.run.force)
+        self.randomness.stream("directions")  # refused before anything is spent if its secret is gone
         plan = source.plan(self.settings, self.run)
         if source.num_records is not None:
             check_size(self.settings, source.num_records, source.origin)
+            plan.check_room(source.num_records, output)
         try:
             with reserved(self.ledger, self.dataset, plan.events, settings=self.settings) as reservation:
                 num_records = self._count(source, plan.first)

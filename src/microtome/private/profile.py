@@ -151,9 +151,7 @@ class Tally:
 
         ``num_records`` is the number of records where null ones, which count in no cell, are among them.
         """
-        widths = [_width(cells) for cells in self._cells]
-        widths += [_WIDTH_ROUNDING] * len(self._classes) + [_WIDTH_TOTAL] * budget.neighbours.protects_count
-        scales = budget.noise_scales(widths)
+        scales = histogram_noise(self._columns, budget)
         rounding_scales = dict(zip(self._classes, scales[len(self._cells) :], strict=False))
         total = float(self.num_rows if num_records is None else num_records)
         if budget.neighbours.protects_count:
@@ -208,6 +206,13 @@ class Tally:
         counts = np.concatenate([noisy[shown], noisy[-1:] if missing else noisy[:0]])
         cells = CategoryCells(categories=categories, other=True, missing=missing)  # type: ignore[arg-type]
         return cells, np.insert(counts, len(shown), total - counts.sum())
+
+
+def histogram_noise(columns: Sequence[Column], budget: ProfileBudget) -> list[float]:
+    """Noise of the counts of every column, of their rounding, and of the total where it is counted; public facts."""
+    widths = [_width(initial_cells(column)) for column in columns]
+    widths += [_WIDTH_ROUNDING] * sum(rounding_classes(column) is not None for column in columns)
+    return budget.noise_scales(widths + [_WIDTH_TOTAL] * budget.neighbours.protects_count)
 
 
 def _width(cells: Cells | None) -> int:

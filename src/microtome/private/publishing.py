@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import unicodedata
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -104,7 +105,7 @@ def release(
     )
     declared = schema if isinstance(schema, Schema) else Schema.load(schema)
     private = TableSource(table=open_table(source), schema=declared)
-    released = _written(partial(door.release, private), signer, output, source, ledger, sign)
+    released = _written(partial(door.release, private), signer, output, source, schema, ledger, sign)
     assert isinstance(released, Release)
     return released
 
@@ -185,14 +186,16 @@ def release_images(
     )
     declared = schema if isinstance(schema, ImageSchema) else ImageSchema.load(schema)
     private = ImageSource(images=PrivateImages(open_images(source, labels=labels, part=part), declared))
-    released = _written(partial(door.release, private), signer, output, source, ledger, labels, sign)
+    released = _written(partial(door.release, private), signer, output, source, schema, ledger, labels, sign)
     assert isinstance(released, ImageRelease)
     return released
 
 
 def _name_of(source: Any, otherwise: str) -> str:
     """A data set's name in the book: that of the file itself, by whatever link it is reached."""
-    return Path(os.path.realpath(source)).name if isinstance(source, str | Path) else otherwise
+    if not isinstance(source, str | Path):
+        return otherwise
+    return unicodedata.normalize("NFC", Path(os.path.realpath(source)).name.strip())
 
 
 def _written(
@@ -219,7 +222,8 @@ def _written(
 
 
 def _refuse_own_input(output: Path, *inputs: Any) -> None:
-    """Never overwrite the table, its ledger or the key, whatever ``force`` says."""
-    for path in inputs:
+    """Never overwrite the table, its schema, its ledger or the key, whatever ``force`` says."""
+    for given in inputs:
+        path = given.path if isinstance(given, Ledger) else given
         if isinstance(path, str | Path) and Path(path).resolve() == output.resolve():
-            raise OutputError(f"{output} is the table or its ledger, or the key; choose another output")
+            raise OutputError(f"{output} is the table, its schema or ledger, or the key; choose another output")

@@ -22,18 +22,19 @@ from microtome.private.memory import check_memory
 from microtome.private.passes import Blocks, Pass, Plan, Published
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import ProfilePlan, SlicePlan, padded_rows, plan_profile, plan_slices
-from microtome.private.profile import Profile, Tally
-from microtome.private.randomness import GRID, Randomness, SystemRandomness, poisson_sample
+from microtome.private.profile import Profile, Tally, histogram_noise
+from microtome.private.randomness import GRID, Randomness, poisson_sample
 from microtome.private.settings import FINENESS, PrivacySettings, RunSettings
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
 from microtome.release import AggregateMechanism, ContainerWriter, Mechanism, ReleaseKind, check_space, digest
-from microtome.schema import Codebook, Schema
+from microtome.schema import Codebook, Schema, initial_cells, largest_dim
+from microtome.schema.margins import rare_share
 
-_MARGIN = 1.5
-"""How much longer rows may come out than in the rehearsal."""
 _HEADER_BYTES = 1 << 16
+_CELL_BYTES = 64
+_LEARNT_CELLS = 1 << 12
 _COPIES_IN_MEMORY = 4
 """Tables while they are counted, noised and written."""
 _NUMBERS_A_COLUMN = 8
@@ -83,13 +84,17 @@ class TableSource:
                 second = _Tables(settings, self.schema, plan_tables(settings, self.schema, profile.events))
             case ReleaseKind.RECORDS:
                 second = _Rows(settings, run, plan_slices(settings, self.schema, profile.events))
-        first = ProfilePass(settings, self.schema, profile, second.following)
 
         def check_room(num_records: int, output: Path) -> None:
-            size = second.room(first.rehearsed(), num_records, self.origin)
-            check_space(output.parent, _HEADER_BYTES + int(_MARGIN * size))
+            longest = _longest(settings, self.schema, profile, num_records)
+            size = second.room(longest, num_records, self.origin) + _profile_bytes(self.schema)
+            check_space(output.parent, size)
 
-        return Plan(events=(*profile.events, *second.events), first=first, check_room=check_room)
+        return Plan(
+            events=(*profile.events, *second.events),
+            first=ProfilePass(settings, self.schema, profile, second.following),
+            check_room=check_room,
+        )
 
 
 class ProfilePass:
@@ -128,14 +133,6 @@ class ProfilePass:
             following=self._following(profile, num_records, randomness),
         )
 
-    def rehearsed(self) -> Codebook:
-        """About what will be published, under noise of its own that nobody sees.
-
-        How long rows are only the profile tells, and what it takes to write them is to be known before anything is
-        spent.
-        """
-        return self._profile(SystemRandomness(), self._tally.num_rows).codebook
-
     def _profile(self, randomness: Randomness, num_records: int) -> Profile:
         return self._tally.publish(
             self._plan.budget,
@@ -161,11 +158,11 @@ class _Tables:
     def following(self, profile: Profile, num_records: int, randomness: Randomness) -> Pass:
         return PairTablePass(self.settings, self.schema, profile.codebook, self.budget)
 
-    def room(self, codebook: Codebook, num_records: int, origin: str) -> int:
-        """Bytes of the file; memory is checked at once."""
-        tables = table_bytes(plan_aggregates(self.settings, self.schema, codebook, self.budget), codebook)
-        check_memory(_COPIES_IN_MEMORY * tables, origin)
-        return tables + _codebook_bytes(codebook)
+    def room(self, longest: int, num_records: int, origin: str) -> int:
+        """Bytes of the tables; memory for them is checked at once."""
+        size = table_bytes(self.settings, self.schema, longest)
+        check_memory(_COPIES_IN_MEMORY * size, origin)
+        return size
 
 
 class PairTablePass:
@@ -241,11 +238,11 @@ class _Rows:
         )
         return Published(events=plan.events, arrays={"directions": directions}, mechanism=mechanism, rows=rows)
 
-    def room(self, codebook: Codebook, num_records: int, origin: str) -> int:
-        """Bytes of the file."""
-        count = self.slices.for_rows(codebook.dim).law.count
-        rows = 2 * padded_rows(self.settings, num_records) * count
-        return rows + 8 * codebook.dim * count + _codebook_bytes(codebook)
+    def room(self, longest: int, num_records: int, origin: str) -> int:
+        """Bytes of rows and directions; memory for drawing these is checked at once."""
+        law = self.slices.for_rows(longest).law
+        check_memory(_COPIES_IN_MEMORY * 8 * law.dim * law.count, origin)
+        return 2 * padded_rows(self.settings, num_records) * law.count + 8 * longest * law.count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -348,8 +345,17 @@ def levels_of(block: pa.Table, codebook: Codebook) -> NDArray[np.int64]:
     return levels.T
 
 
-def _codebook_bytes(codebook: Codebook) -> int:
-    return sum(array.nbytes for array in codebook.to_parts()[1].values())
+def _longest(settings: PrivacySettings, schema: Schema, profile: ProfilePlan, num_records: int) -> int:
+    """The longest that rows can be under this noise. Only public facts and the number of records enter."""
+    noise = histogram_noise(schema.columns, profile.budget)[: len(schema.columns)]
+    rare = [rare_share(scale, num_records) for scale in noise]
+    return largest_dim(schema, FINENESS[settings.kind], rare) or 0
+
+
+def _profile_bytes(schema: Schema) -> int:
+    """About what the codebook takes in the file: some numbers of 8 bytes a cell."""
+    cells = [initial_cells(column) for column in schema.columns]
+    return _HEADER_BYTES + sum(_CELL_BYTES * (_LEARNT_CELLS if one is None else len(one)) for one in cells)
 
 
 def _require_confirmed(schema: Schema) -> None:

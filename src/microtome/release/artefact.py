@@ -16,7 +16,8 @@ from safetensors import SafetensorError, safe_open
 
 from microtome.errors import MicrotomeError, ReleaseError
 from microtome.file_kind import mistaken_for
-from microtome.release.container import check_output, digest
+from microtome.release.consistency import check_events
+from microtome.release.container import check_header, check_output, digest
 from microtome.release.manifest import (
     AggregateMechanism,
     ImageMomentsMechanism,
@@ -57,11 +58,13 @@ class Artefact:
         if not path.is_file():
             raise ReleaseError(f"{path}: no such file")
         try:
+            check_header(path)
             with safe_open(path, framework="numpy") as file:
                 manifest = _manifest(path, file.metadata() or {})
                 names = [name for name in file.keys() if name != "rows"]  # noqa: SIM118
                 arrays = {name: file.get_tensor(name) for name in names}
             _check_arrays(manifest, arrays)
+            check_events(manifest)
             manifest.promise.verify()
             release = _class_of(manifest)(path, manifest, arrays)
             if not isinstance(release, cls):
