@@ -128,3 +128,21 @@ def test_a_folder_that_a_killed_run_left_is_swept(tmp_path):
     with whole_folder(tmp_path / "pictures"), whole_folder(tmp_path / "pictures"):
         assert len(_partials(tmp_path)) == 2
     assert _partials(tmp_path) == []
+
+
+def test_other_people_s_files_are_not_swept(tmp_path):
+    mine = tmp_path / ".a.json.my thesis.partial"
+    mine.write_text("years of work")
+    write_text(tmp_path / "a.json", "{}")
+    assert mine.read_text() == "years of work"
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
+    path = tmp_path / "own.release"
+    path.write_text("old")
+    path.chmod(0o600)
+    write_text(path, "new")
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o644)
+    write_text(path, "secret", mode=0o600)
+    assert path.stat().st_mode & 0o777 == 0o600

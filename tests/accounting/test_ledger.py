@@ -198,3 +198,11 @@ def test_a_reservation_needs_events_that_can_be_written(ledger: Ledger) -> None:
 def test_bad_budgets(ledger: Ledger, epsilon: float, delta: float) -> None:
     with pytest.raises(ParameterError):
         ledger.set_budget("people", epsilon=epsilon, delta=delta)
+
+
+@pytest.mark.parametrize("name", ["cafe\u0301.csv", " people", "people ", "peo\u200bple", "peo\nple"])
+def test_names_that_look_like_another_are_refused(name: str) -> None:
+    """A budget on one of them would not hold for the other."""
+    ledger = Ledger()
+    with pytest.raises(ParameterError, match="plain name"):
+        ledger.set_budget(name, epsilon=1.0, delta=1e-6)

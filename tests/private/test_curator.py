@@ -19,10 +19,10 @@ import microtome
 import microtome as mt
 from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours, delta, epsilon
 from microtome.errors import BudgetError, OutputError, ParameterError, TableError
-from microtome.private import PrivacySettings, RunSettings, SystemRandomness, open_table, release
+from microtome.private import PrivacySettings, RunSettings, SystemRandomness, open_table, release, table_source
 from microtome.private.randomness import GRID
 from microtome.private.table import PrivateTable
-from microtome.release import AggregatesRelease, Release, promise_in_words, summary
+from microtome.release import AggregatesRelease, Release, ReleaseKind, promise_in_words, summary
 from microtome.schema import Codebook, Column, Kind, Schema
 from support import (
     FixedRandomness,
@@ -663,3 +663,30 @@ def test_the_output_never_replaces_the_table_or_its_ledger(tmp_path: Path) -> No
             )  # fmt: skip
     assert table.read_bytes() == before
     assert not ledger.exists()
+
+
+def test_the_output_never_replaces_an_open_ledger_or_the_schema(tmp_path: Path) -> None:
+    book, document = tmp_path / "book.json", tmp_path / "schema.yaml"
+    ledger = Ledger(book)
+    ledger.set_budget("table", epsilon=9.0, delta=1e-4)
+    document.write_text(people_schema().to_yaml(), encoding="utf-8")
+    for output in (book, document):
+        with pytest.raises(OutputError, match="schema or ledger"):
+            release(
+                people(50), document, epsilon=1.0, delta=1e-4, output=output, ledger=ledger, run=RunSettings(force=True)
+            )
+    assert ledger.budget("table") is not None
+    assert Schema.load(document) == people_schema()
+
+
+@pytest.mark.parametrize("kind", ["records", "aggregates"])
+def test_room_is_judged_by_public_facts_and_the_number_of_records(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is asked of the disk, and said if there is too little, tells nothing of the records."""
+    asked: list[int] = []
+    monkeypatch.setattr(table_source, "check_space", lambda directory, size: asked.append(size))
+    for number, seed in enumerate((1, 2)):
+        publish(people(400, seed), people_schema(), tmp_path / f"{number}.release", kind=ReleaseKind(kind))
+    assert len(set(asked)) == 1
+    assert asked[0] > (tmp_path / "0.release").stat().st_size

@@ -64,13 +64,13 @@ class Artefact:
                 names = [name for name in file.keys() if name != "rows"]  # noqa: SIM118
                 arrays = {name: file.get_tensor(name) for name in names}
             _check_arrays(manifest, arrays)
-            check_events(manifest)
             manifest.promise.verify()
             release = _class_of(manifest)(path, manifest, arrays)
             if not isinstance(release, cls):
                 held, wanted = ("a table", "images") if isinstance(release, Release) else ("images", "a table")
                 raise ReleaseError(f"it is a release of {held}, where one of {wanted} is needed")
             release._check(verify=verify)
+            check_events(manifest)
         except (SafetensorError, OSError) as error:
             said = mistaken_for(path, "a release") or f"not a release, or damaged: {error}"
             raise ReleaseError(f"{path}: {said}") from error
