@@ -13,7 +13,7 @@ EPSILONS ?= 5.1 8.1
 SEEDS ?= 0 1 2
 TIME_LIMIT ?= 900
 
-.PHONY: demo test test-all browser lint format bench bench-env bench-release bench-kernel bench-quality bench-mnist bench-adaptation bench-report audit clean
+.PHONY: demo test test-all browser lint format bench bench-env bench-release bench-kernel bench-quality bench-mnist bench-adaptation bench-report audit reliability clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
@@ -82,6 +82,12 @@ bench-report: $(STAMP)
 audit: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/statement.py
+
+# Thousands of faults, for half an hour and more; docs/reliability.md is made of what they find.
+reliability: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "" tests/faults tests/test_damaged_files.py \
+	  --faults-to benchmarks/results/reliability.json
+	$(BIN)/python benchmarks/reliability.py
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Microtome needs Python 3.11 or newer")'

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 
@@ -31,8 +31,11 @@ class Damage:
     other: float
     bit: int
     size: int
+    inflicted: ClassVar[int] = 0
+    """How many files were damaged in this process so far."""
 
     def __call__(self, content: bytes) -> bytes:
+        Damage.inflicted += 1
         found, first, second = bytearray(content), int(self.place * len(content)), int(self.other * len(content))
         if self.kind == "flip":
             found[first] ^= 1 << self.bit

@@ -27,6 +27,7 @@ EXPECTED = [
     "CHANGELOG.md",
     "docs/privacy.md",
     "docs/privacy-statement.md",
+    "docs/reliability.md",
     "docs/schema.md",
     "docs/cli.md",
     "docs/python.md",

@@ -6,6 +6,7 @@ answers are lines of JSON. The jobs of a request run at once.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import os
@@ -25,6 +26,7 @@ import microtome
 from microtome.cli import main
 
 _CRASHED = 99
+HUNG = 98
 _POLL = 0.002
 
 
@@ -68,9 +70,11 @@ def _run(jobs: list[dict[str, Any]], patience: float) -> list[dict[str, Any]]:
             if target in children:
                 os.kill(target, number)
         if now > patience:
-            for target in children:
-                os.kill(target, signal.SIGKILL)
-            raise SystemExit(f"jobs did not end within {patience} s: {[jobs[number] for number in children.values()]}")
+            for target, number in children.items():
+                os.kill(target, signal.SIGABRT)  # with a word of where it stood
+                os.waitpid(target, 0)
+                answers[number] = {"code": HUNG, "seconds": now}
+            break
         time.sleep(_POLL)
     return answers
 
@@ -89,6 +93,7 @@ def _work(job: dict[str, Any]) -> None:
     log = job["log"]
     for handle, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(f"{log}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), handle)
+    faulthandler.enable()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     fired = os.open(f"{log}.fired", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     write = os.write
@@ -109,6 +114,7 @@ def _work(job: dict[str, Any]) -> None:
         sys.settrace(None)
         traceback.print_exc()
         code = 1
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.settrace(None)
     calls.disarm()
     sys.stdout.flush()

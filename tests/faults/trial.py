@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -20,10 +19,12 @@ from microtome.accounting.ledger_records import RELEASED, Entry
 from microtome.release import Artefact
 from microtome.training import Checkpoint
 
-_PATIENCE = 300.0
+_PATIENCE = 60.0
+_SHORT_PATIENCE = 15.0
+_HUNG = 98
 _OWN_WORDS = ("error:", "interrupted", "terminated")
-_CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, 127)
-"""How C code ends that does not check its allocations."""
+_GAVE_UP = "OpenBLAS error"
+"""How a library says that it ends the process by itself, without asking Python."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,16 @@ class Outcome:
     out: str
     err: str
     fired: bool
+
+    @property
+    def killed(self) -> bool:
+        """Whether the run ended without a chance to say anything: by a signal, or by C code that found no memory."""
+        return self.code < 0 or self.hung or _GAVE_UP in self.err
+
+    @property
+    def hung(self) -> bool:
+        """Whether it had to be ended, because it did not end by itself."""
+        return self.code == _HUNG
 
 
 class Stable:
@@ -60,13 +71,13 @@ class Stable:
         self._process.wait()
         self._process.stdout.close()
 
-    def run(self, *jobs: Mapping[str, Any]) -> list[Outcome]:
-        """Run jobs at once."""
+    def run(self, *jobs: Mapping[str, Any], patience: float = _PATIENCE) -> list[Outcome]:
+        """Run jobs at once, and end those that take too long."""
         named = [
             {**job, "folder": str(job["folder"]), "log": str(self._logs / str(number))}
             for number, job in enumerate(jobs)
         ]
-        request = {"jobs": named, "patience": _PATIENCE, "modules": self._modules}
+        request = {"jobs": named, "patience": patience, "modules": self._modules}
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(json.dumps(request) + "\n")
@@ -101,6 +112,8 @@ class Trials:
         folder: Where each trial has a folder of its own while it lasts.
         stable: Where runs come from.
         record: Keeps the figures with the test's result.
+        before: Told, where a fault has it, how much room is to be left on the disk.
+        after: Gives the disk its room back.
         number: Faults that happened.
         failures: What did not hold.
     """
@@ -109,6 +122,8 @@ class Trials:
     folder: Path
     stable: Stable
     record: Callable[[str, object], None]
+    before: Callable[[int], None] = lambda room: None
+    after: Callable[[], None] = lambda: None
     number: int = 0
     failures: list[str] = field(default_factory=list)
 
@@ -127,16 +142,23 @@ class Trials:
             case: The command.
             fault: What a job has besides folder and arguments.
             again: Whether to run the command once more, without the fault.
+
+        A run may only fail to end where its memory does: C code waits for threads that it could not start.
         """
         place = self._fresh(case, old=self.number % 2 == 1)
         before = Before.of(case, place)
-        (done,) = self.stable.run({"folder": place, "arguments": case.command("--force"), **fault})
+        self.before(fault.get("room", 0))
+        job = {"folder": place, "arguments": case.command("--force"), **fault}
+        (done,) = self.stable.run(job, patience=_PATIENCE if "limits" not in fault else _SHORT_PATIENCE)
+        self.after()
         if done.fired or not {"call", "line"} & fault.keys():
             self.number += 1
             found = before.broken(done)
+            if done.hung and "memory" not in fault.get("limits", {}):
+                found.append("it did not end")
             if again or before.litter():
                 found += self._again(before)
-            said = " | ".join(done.err.strip().splitlines()[-3:])
+            said = " | ".join(done.err.strip().splitlines()[-4:])[-800:]
             self.failures += [f"{case.name}, {dict(fault)}: {one} [exit {done.code}: {said}]" for one in found]
         shutil.rmtree(place)
 
@@ -192,7 +214,7 @@ class Before:
             found.append("a traceback")
         if done.code == 0 and not (self.place / self.case.output).exists():
             found.append("success without an output")
-        if done.code > 0 and done.code not in _CRASHES and not any(word in done.err for word in _OWN_WORDS):
+        if done.code != 0 and not done.killed and not any(word in done.err + done.out for word in _OWN_WORDS):
             found.append("no word of what went wrong")
         if self.case.ledger:
             found += self._book(done, written)
@@ -240,7 +262,7 @@ class Before:
             found.append("charged for something else than the promise")
         if written:
             found += self._of_release(new)
-        if done.code >= 0 and done.code not in _CRASHES:
+        if not done.killed:
             found += _words(done, charged=bool(new), written=written)
         return found
 

@@ -8,8 +8,8 @@ from traceback import extract_tb
 import microtome
 from microtome.errors import MicrotomeError
 
-_NO_MEMORY = ("allocate memory", "bad_alloc", "start new thread")
-"""What torch, C++ and Python's threads say where memory ends, in errors that are no ``MemoryError``."""
+_NO_MEMORY = ("allocate memory", "bad_alloc", "start new thread", "launch worker thread", "failed to map segment")
+"""What torch, C++, threads and the loader of libraries say where memory ends, in errors that are no ``MemoryError``."""
 _PACKAGE = Path(microtome.__file__).parent
 
 
