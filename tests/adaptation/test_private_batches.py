@@ -237,7 +237,7 @@ def test_an_encoder_that_begins_to_mix_later_is_found_out() -> None:
     def later(batch: np.ndarray) -> np.ndarray:
         calls.append(len(batch))
         mixed = flat(batch)
-        if len(calls) > 100:
+        if len(calls) > 40:
             mixed[0] = mixed.sum(axis=0)
         return mixed
 
