@@ -148,15 +148,15 @@ class Door:
             file.finish(self._manifest(source, published, {**checksums, "rows": digests}).to_dict())
 
     def _manifest(self, source: Source, published: list[Published], checksums: Mapping[str, Any]) -> Manifest:
-        first, last = published[0], published[-1]
-        if last.mechanism is None or first.total is None:
+        first, rows = published[0], published[-1].rows
+        mechanism = next((part.mechanism for part in reversed(published) if part.mechanism is not None), None)
+        if mechanism is None or first.total is None:
             raise MicrotomeError("a release does not say how it was made; nothing was written")
-        rows = last.rows
         return Manifest(
             kind=self.settings.kind,
             software=f"microtome {microtome.__version__}",
             promise=self._promise(published),
-            mechanism=last.mechanism,
+            mechanism=mechanism,
             contents=Contents(
                 num_rows=0 if rows is None else rows.shape[0],
                 num_records=first.total,

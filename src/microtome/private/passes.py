@@ -84,7 +84,7 @@ class Published:
         arrays: Its noisy numbers, for the file.
         codebook: What the file says of the code of a table.
         total: The number of records as far as it is public, where this pass is the one to know.
-        mechanism: How everything was made, from the last pass.
+        mechanism: How everything was made, from the last pass that says so.
         following: The next pass, aimed by what is published by now; or what else is known without another one.
         rows: The rows that end the release.
     """

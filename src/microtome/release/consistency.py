@@ -61,9 +61,9 @@ def _counts(noise: Sequence[float], changed: int) -> float:
 
 
 def _check_costs(found: Sequence[float], stated: Sequence[float]) -> None:
-    if len(stated) != len(found):
-        raise ReleaseError(f"it lists {len(stated)} counts of the data, where {len(found)} were made")
-    for cost, event in zip(found, stated, strict=True):
+    if len(stated) < len(found):
+        raise ReleaseError(f"its events list {len(stated)} counts of the data, where {len(found)} were made")
+    for cost, event in zip(found, stated, strict=False):
         if not cost <= event * (1.0 + _SLACK):
             raise ReleaseError(f"its noise costs mu = {cost:.6g}, and its events say {event:.6g}")
 
