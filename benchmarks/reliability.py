@@ -25,8 +25,8 @@ a fixed choice of some dozens.
 - The inputs are the same bytes as before.
 - Under the name of an output is a file that opens, verifies and has all its rows, or the file that was there before, or
   none. Never a part.
-- The ledger opens, its chain holds, and all that was in it is in it. The promise of the release that was stopped is in it
-  once and whole, or not at all. A release file whose promise is not in the book does not exist.
+- The ledger opens, its chain holds, and all that was in it is in it. The promise of the release that was stopped is in
+  it once and whole, or not at all. A release file whose promise is not in the book does not exist.
 - What the command says of the book ("Nothing was spent", "stays charged", "written and whole") is what the book says.
 - The exit code is 0 only if the output is there and whole. An error is in words. No traceback.
 - The same command, run again without the fault, succeeds, is charged once, and leaves no temporary file.
@@ -50,8 +50,8 @@ _KINDS = {
     "files that may not grow": "The system refuses files beyond a size (RLIMIT_FSIZE), also to C code.",
     "memory that ends": "The system refuses memory beyond what is in use and a margin (RLIMIT_AS), also to C code.",
     "a full disk": "A disk of its own with no room, or nearly none, left.",
-    "damage": "Files of every format damaged at random (bits, bytes, pieces lost, doubled, swapped, zeroed): refused, or "
-    "read the same. Ledgers, schemas and settings have such tests of their own, which are not counted here.",
+    "damage": "Files of every format damaged at random (bits, bytes, pieces lost, doubled, swapped, zeroed): refused, "
+    "or read the same. Ledgers, schemas and settings have such tests of their own, which are not counted here.",
 }
 _RACES = "Commands at once; every process is a trial."
 
@@ -83,7 +83,9 @@ def page(document: dict[str, Any]) -> str:
     parts += [
         "",
         f"Microtome {versions['microtome']}, commit {environment['commit']}, {environment['time'][:10]}, Python "
-        f"{environment['python']}, numpy {versions['numpy']}, pyarrow {versions['pyarrow']}, torch {versions['torch']}.",
+        f"{environment['python']}; "
+        + ", ".join(f"{name} {versions[name]}" for name in ("numpy", "pyarrow", "torch"))
+        + ".",
         _LIMITS,
         "## Every test",
         "",

@@ -93,7 +93,7 @@ class Stable:
         """
         job: dict[str, Any] = {"folder": folder, "arguments": list(arguments), "count": True}
         (done,) = self.run({**job, "line": line} if line else job)
-        assert done.code == 0, done.err
+        assert done.code == 0, (done.code, done.err, done.out)
         seen = json.loads((self._logs / "0.seen").read_text())
         self._modules = seen["modules"]
         return seen["calls"], seen["lines"], done.seconds
