@@ -374,7 +374,7 @@ def test_a_run_goes_on_only_as_what_it_was(tmp_path: Path) -> None:
     other = DomainAdapter(epsilon=EPSILON + 1, delta=DELTA, settings=QUICK, random_state=4)
     with pytest.raises(ModelError, match="promise"):
         fit(other, path, ledger, FixedRandomness(), resume=True)
-    with pytest.raises(BudgetError, match="no debit"):
+    with pytest.raises(BudgetError, match="no entry"):
         fit(adapter, path, Ledger(), FixedRandomness(), resume=True)
 
 

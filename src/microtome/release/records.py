@@ -113,6 +113,7 @@ class RecordsRelease(Release):
         if len(self.manifest.checksums["rows"]) != -(-contents.num_rows // contents.bin_rows):
             raise ReleaseError("its rows are not all covered by checksums")
         if self.directions.shape != (self.codebook.dim, law.count) or self.codebook.dim > law.dim:
-            raise ReleaseError(f"directions are {self.directions.shape}, not {(self.codebook.dim, law.count)}")
+            wanted = (self.codebook.dim, law.count)
+            raise ReleaseError(f"directions are {self.directions.shape} of {law.dim} dimensions, not {wanted}")
         if verify:
             self.verify_rows()
