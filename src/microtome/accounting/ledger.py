@@ -89,7 +89,22 @@ class Account:
 
 
 class Ledger:
-    """What was spent on which data set, in a file or, without a path, in memory."""
+    """What was spent on which data set, in a file or, without a path, in memory.
+
+    Example:
+        >>> from microtome import Ledger
+        >>> from microtome.accounting import Accountant, GaussianEvent, Neighbours
+        >>> ledger = Ledger()
+        >>> ledger.set_budget("town", epsilon=1.0, delta=1e-6)
+        >>> under = {"neighbours": Neighbours.BLANK_ONE, "accountant": Accountant.EXACT}
+        >>> entry = ledger.reserve("town", [GaussianEvent(mu=0.1)], purpose="a survey", **under)
+        >>> round(ledger.account("town", delta=1e-6).spent, 3)
+        0.397
+        >>> ledger.reserve("town", [GaussianEvent(mu=0.3)], purpose="another", **under)
+        Traceback (most recent call last):
+            ...
+        microtome.errors.BudgetError: ...
+    """
 
     def __init__(self, path: str | Path | None = None, *, patience: float = _PATIENCE) -> None:
         """Open the ledger at ``path``, which need not exist yet; a damaged one is refused at once.

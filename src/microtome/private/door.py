@@ -10,7 +10,7 @@ ledger but never undercharged it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -102,13 +102,14 @@ class Door:
 
     def _published(self, source: Source, first: Pass, num_records: int) -> list[Published]:
         """What all passes publish, each aimed by the one before it."""
-        published = [first.publish(self.randomness, num_records)]
-        while (following := published[-1].following) is not None:
+        published, latest = [], first.publish(self.randomness, num_records)
+        while (following := latest.following) is not None:
+            published.append(replace(latest, following=None))  # a pass holds bare counts: it goes no further than here
             if not isinstance(following, Published):
                 self._count(source, following, num_records)
                 following = following.publish(self.randomness, num_records)
-            published.append(following)
-        return published
+            latest = following
+        return [*published, latest]
 
     def _count(self, source: Source, counting: Pass, expected: int | None = None) -> int:
         """Show all records to a pass; gives their number, which must be the expected one."""

@@ -53,6 +53,15 @@ class Artefact:
         Args:
             path: The file.
             verify: Whether to check the checksum of every row, which reads the whole file.
+
+        Example:
+            >>> import microtome as mt, pyarrow as pa
+            >>> schema = mt.Schema(columns=(mt.Column(name="insured", kind="boolean", missing=False),))
+            >>> table = {"insured": [True, False] * 50}
+            >>> written = mt.release(pa.table(table), schema, epsilon=1.0, delta=1e-5, output="town.release")
+            >>> release = mt.Release.load("town.release")
+            >>> release.manifest.promise.epsilon, release.num_records, release.schema.names
+            (1.0, 100.0, ['insured'])
         """
         path = Path(path)
         if not path.is_file():

@@ -38,6 +38,19 @@ class Synthesizer:
         generator: A ``torch.nn.Module`` of your own (see ``microtome.generators.Generator``) instead of the
             built-in network.
         random_state: Seed of training and sampling; ``None`` for a new one each time.
+
+    Example:
+        >>> import microtome as mt
+        >>> table = pd.DataFrame({"insured": [True, False] * 50, "status": ["employed", "retired"] * 50})
+        >>> statuses = mt.Column(name="status", kind="categorical", categories=("employed", "retired"))
+        >>> schema = mt.Schema(columns=(mt.Column(name="insured", kind="boolean", missing=False), statuses))
+        >>> release = mt.release(table, schema, epsilon=5.0, delta=1e-5)  # the only private step
+        >>> model = mt.Synthesizer(mt.FitSettings(steps=20), random_state=0).fit(release)
+        >>> frame = model.sample(1_000)
+        >>> frame.shape, frame["insured"].dtype
+        ((1000, 2), dtype('bool'))
+        >>> set(model.sample_conditions({"status": "retired"}, 10)["status"])
+        {'retired'}
     """
 
     def __init__(
