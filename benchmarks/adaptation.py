@@ -34,10 +34,10 @@ from microtome.accounting import Ledger
 from microtome.adaptation import AdaptationSettings, Alignment, DomainAdapter, Moved
 from microtome.adaptation.alignment import TargetBatch, TargetSide
 from microtome.adaptation.network import AdaptationNetwork, build_network
+from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.pictures import Pictures, pictures
 from microtome.adaptation.synthetic_source import synthetic_source
 from microtome.adaptation.target import PrivateTarget
-from microtome.adaptation.trainer import AdaptationTrainer, Source
 from microtome.cli.screen import watch
 from microtome.divergences import random_frames
 from microtome.images import ImageSet, read_images
@@ -46,6 +46,7 @@ from microtome.private.batches import BatchPlan, BatchPrivacy, pay_for_batches, 
 from microtome.private.randomness import SystemRandomness
 from microtome.release import ImageRelease
 from microtome.schema import ImageSchema
+from microtome.training import Loop
 from results import FOLDER, ResultFile
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "adaptation.png"
@@ -135,7 +136,7 @@ def _run_task(results: ResultFile, task: str, seed: int, options: argparse.Names
     if not missing:
         return
     domains = load_task(task, seed)
-    base: AdaptationTrainer | None = None
+    base: Loop | None = None
     for key in missing:
         clock = time.perf_counter()
         if key["method"] == "released":
@@ -181,46 +182,44 @@ def _plan(epsilon: float, num_records: int, dim: int, num_steps: int) -> BatchPl
     return plan_batches(privacy, num_records=num_records, dim=dim, num_steps=num_steps)
 
 
-def _warmed_up(domains: Domains, seed: int) -> AdaptationTrainer:
+def _warmed_up(domains: Domains, seed: int) -> Loop:
     network = build_network((1, *SIZE), 10, SETTINGS.radius, seed)
-    trainer = AdaptationTrainer(network, _source(domains), SETTINGS, seed=seed)
-    trainer.warm_up()
-    return trainer
+    objective = AdaptationObjective(network, _source(domains), SETTINGS, seed=seed)
+    loop = objective.loop()
+    while loop.step < objective.first_aligned:
+        loop.advance()
+    return loop
 
 
 def _source(domains: Domains) -> Source:
     return Source(images=torch.from_numpy(domains.source), labels=torch.from_numpy(domains.labels))
 
 
-def _adapted(base: AdaptationTrainer, domains: Domains, key: dict[str, Any]) -> dict[str, Any]:
+def _adapted(base: Loop, domains: Domains, key: dict[str, Any]) -> dict[str, Any]:
     settings = SETTINGS if key.get("moves", "look") == "look" else NETWORK
     if "alignment" in key:
         settings = replace(settings, alignment=Alignment(key["alignment"]))
-    trainer = copy.deepcopy(base)
-    trainer.settings = settings
-    target, facts = _target(trainer, domains, key)
-    with watch("steps") as progress:
-        trainer.progress = progress
-        if target is None:
-            while trainer.step < trainer.num_steps:
-                trainer.advance(None)
-        else:
-            trainer.run(target)
-    if settings.moves is Moved.LOOK and target is not None:
-        facts["look"] = trainer.look.settings()
-    return {"accuracy": accuracy(trainer.network, domains), "settings": settings.to_dict(), **facts}
+    loop = copy.deepcopy(base)
+    objective = loop.objective
+    assert isinstance(objective, AdaptationObjective)
+    objective.settings = settings
+    objective.target, facts = _target(objective, domains, key)
+    loop.run()
+    if settings.moves is Moved.LOOK and objective.target is not None:
+        facts["look"] = objective.look.settings()
+    return {"accuracy": accuracy(objective.network, domains), "settings": settings.to_dict(), **facts}
 
 
 def _target(
-    trainer: AdaptationTrainer, domains: Domains, key: dict[str, Any]
+    objective: AdaptationObjective, domains: Domains, key: dict[str, Any]
 ) -> tuple[TargetSide | None, dict[str, Any]]:
     if key["method"] == "floor":
         return None, {}
     if key["method"] == "ceiling":
         two = key["moves"] == "two branches"
-        return PublicTarget(domains.target, trainer.settings, two_branches=two, seed=key["seed"]), {}
+        return PublicTarget(domains.target, objective.settings, two_branches=two, seed=key["seed"]), {}
     privacy = BatchPrivacy(epsilon=key["epsilon"], delta=DELTA)
-    plan = _plan(key["epsilon"], len(domains.target), trainer.network.dim, trainer.num_aligned)
+    plan = _plan(key["epsilon"], len(domains.target), objective.network.dim, objective.num_aligned)
     paid = pay_for_batches(
         domains.target,
         plan,
@@ -255,7 +254,7 @@ def _reverse(domains: Domains, key: dict[str, Any]) -> dict[str, Any]:
         drawn = synthetic_source(release, seed, progress)
         source = Source(images=torch.from_numpy(pictures(drawn, origin="drawn")), labels=torch.from_numpy(drawn.labels))
         network = build_network((1, *SIZE), 10, SETTINGS.radius, seed)
-        AdaptationTrainer(network, source, SETTINGS, seed=seed, progress=progress).run(None)
+        AdaptationObjective(network, source, SETTINGS, seed=seed).loop(progress=progress).run()
     return {"accuracy": accuracy(network, domains), "settings": SETTINGS.to_dict(), "delta": DELTA}
 
 

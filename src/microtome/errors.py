@@ -53,3 +53,9 @@ class AuditError(MicrotomeError):
 
 class OutputError(MicrotomeError):
     """The result cannot be written."""
+
+
+def require(holds: bool, name: str, value: object, wanted: str) -> None:
+    """Refuse the value of a parameter unless something holds of it."""
+    if not holds:
+        raise ParameterError(f"{name} is {value}; it must be {wanted}")

@@ -14,9 +14,9 @@ from microtome.accounting import Ledger
 from microtome.adaptation import DomainAdapter, Side
 from microtome.adaptation.moments import TargetMoments
 from microtome.adaptation.network import build_network
+from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.pictures import pictures
 from microtome.adaptation.synthetic_source import synthetic_source
-from microtome.adaptation.trainer import AdaptationTrainer, Source
 from microtome.adaptation.transform import ImageTransform
 from microtome.errors import ModelError, ParameterError, TableError
 from microtome.images import ImageSet
@@ -71,8 +71,8 @@ def test_a_private_source_is_learnt_in_the_look_of_a_public_target(
     drawn = synthetic_source(released, 0, silent)
     assert drawn.labels is not None
     plain = Source(images=torch.from_numpy(pictures(drawn, origin="drawn")), labels=torch.from_numpy(drawn.labels))
-    floor = AdaptationTrainer(build_network((1, 8, 8), 10, SETTINGS.radius, 0), plain, SETTINGS, seed=0)
-    floor.run(None)
+    floor = AdaptationObjective(build_network((1, 8, 8), 10, SETTINGS.radius, 0), plain, SETTINGS, seed=0)
+    floor.loop().run()
     with torch.no_grad():
         found = floor.network.classify(floor.network.rows(torch.from_numpy(shown[:, None]))).argmax(dim=1).numpy()
     reached = adapter.score(shown, truth)

@@ -8,8 +8,8 @@ import torch
 
 from microtome.adaptation import AdaptationSettings, DomainAdapter
 from microtome.adaptation.network import build_network
+from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.pictures import pictures
-from microtome.adaptation.trainer import AdaptationTrainer, Source
 from microtome.images import ImageSet, read_images
 from microtome.private import release_images
 from microtome.schema import ImageSchema
@@ -40,8 +40,8 @@ def test_usps_is_read_better_by_a_network_that_learnt_mnist_in_its_look() -> Non
 
 def _source_alone(images: np.ndarray, labels: np.ndarray, shown: np.ndarray, truth: np.ndarray) -> float:
     source = Source(images=torch.from_numpy(pictures(images, origin="source")), labels=torch.from_numpy(labels))
-    trainer = AdaptationTrainer(build_network((1, 28, 28), 10, 0.5, 0), source, SETTINGS, seed=0)
-    trainer.run(None)
+    trained = AdaptationObjective(build_network((1, 28, 28), 10, 0.5, 0), source, SETTINGS, seed=0)
+    trained.loop().run()
     with torch.no_grad():
-        logits = trainer.network.classify(trainer.network.rows(torch.from_numpy(shown.transpose(0, 3, 1, 2).copy())))
+        logits = trained.network.classify(trained.network.rows(torch.from_numpy(shown.transpose(0, 3, 1, 2).copy())))
     return float((logits.argmax(dim=1).numpy() == truth).mean())

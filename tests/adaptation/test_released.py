@@ -12,11 +12,10 @@ import torch
 from digits import QUICK, domains
 
 from microtome.adaptation import AdaptationSettings, DomainAdapter
-from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.moments import TargetMoments
+from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.pictures import pictures
 from microtome.adaptation.redrawing import learn_transform, redrawn
-from microtome.adaptation.trainer import Source
 from microtome.adaptation.transform import ImageTransform
 from microtome.errors import ModelError, ParameterError, ReleaseError
 from microtome.images import ImageSet
@@ -24,6 +23,7 @@ from microtome.private import release_images
 from microtome.progress import silent
 from microtome.release import ImageRelease
 from microtome.schema import ImageSchema
+from microtome.training import Checkpoint
 from support import repeatable_noise
 
 SIZE = (16, 16)
@@ -182,13 +182,12 @@ def test_adapted_to_a_release_it_classifies_the_target_better(published: Publish
 
 def _source_alone(settings: AdaptationSettings) -> float:
     from microtome.adaptation.network import build_network
-    from microtome.adaptation.trainer import AdaptationTrainer
 
-    trainer = AdaptationTrainer(build_network((1, *SIZE), 10, 0.5, 0), source(), settings, seed=0)
-    trainer.run(None)
+    trained = AdaptationObjective(build_network((1, *SIZE), 10, 0.5, 0), source(), settings, seed=0)
+    trained.loop().run()
     shown, truth = target()
     with torch.no_grad():
-        logits = trainer.network.classify(trainer.network.rows(torch.from_numpy(shown[:897].transpose(0, 3, 1, 2))))
+        logits = trained.network.classify(trained.network.rows(torch.from_numpy(shown[:897].transpose(0, 3, 1, 2))))
     return float((logits.argmax(dim=1).numpy() == truth[:897]).mean())
 
 
@@ -207,7 +206,7 @@ def test_training_on_a_release_repeats_itself_and_resumes(published: Published, 
     stopped = DomainAdapter(settings=settings, random_state=3)
     stopped.fit(images, labels, release, checkpoint=path, progress=Stop())
     assert not stopped.finished_
-    assert AdaptationCheckpoint.load(path).step == 10
+    assert Checkpoint.load(path).step == 10
     resumed = DomainAdapter(settings=settings, random_state=3)
     resumed.fit(images, labels, str(release.path), checkpoint=path, resume=True)
     assert resumed.model_.fingerprint() == whole.model_.fingerprint()

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from microtome.accounting import Accountant, Ledger, Neighbours
 from microtome.adaptation.model_file import AdapterModel
 from microtome.adaptation.moments import TargetMoments
+from microtome.adaptation.objective import Source
 from microtome.adaptation.per_step import PrivateTraining
 from microtome.adaptation.pictures import class_numbers, pictures, require_one_shape
 from microtome.adaptation.promise import AdaptationPromise, Side
@@ -28,7 +29,6 @@ from microtome.adaptation.redrawing import RedrawnTraining
 from microtome.adaptation.run import Run, opened_release
 from microtome.adaptation.settings import AdaptationSettings, Moved
 from microtome.adaptation.synthetic_source import synthetic_source
-from microtome.adaptation.trainer import Source
 from microtome.errors import ModelError, ParameterError, TableError
 from microtome.images import ImageSet
 from microtome.private.batches import BatchPrivacy
@@ -36,6 +36,7 @@ from microtome.private.randomness import Randomness, SystemRandomness
 from microtome.private.settings import option
 from microtome.progress import Progress, silent
 from microtome.release import ImageRelease, check_output
+from microtome.training import seed_of
 
 _PREDICTED_AT_ONCE = 1024
 
@@ -72,8 +73,8 @@ class DomainAdapter:
         allow_large_delta: bool = False,
         random_state: int | None = None,
     ) -> None:
-        if random_state is not None and not 0 <= random_state < 2**63:
-            raise ParameterError(f"random_state is {random_state}; it must be between 0 and 2^63")
+        if random_state is not None:
+            seed_of(random_state)
         if (epsilon is None) != (delta is None):
             raise ParameterError(f"epsilon is {epsilon} and delta {delta}; give both, or none for a release")
         self.settings = settings or AdaptationSettings()
@@ -170,16 +171,16 @@ class DomainAdapter:
             saved=run.saved,
             progress=run.progress,
         )
-        trainer, promise, self.finished_, entry = training.fit(source, classes, private, run.seed)
+        trained, promise, self.finished_, entry = training.fit(source, classes, private, run.seed)
         self._model = AdapterModel(
-            network=trainer.network.eval(),
+            network=trained.network.eval(),
             shape=(private.shape[1], private.shape[2], private.shape[3]),
             classes=classes,
             image_size=self.image_size,
             value_range=self.target_range,
             settings=self.settings,
             promise=replace(promise, beside=run.promise_of_source()),
-            look=trainer.look.settings() if self.settings.moves is Moved.LOOK else None,
+            look=trained.look.settings() if self.settings.moves is Moved.LOOK else None,
         )
         if self.finished_:
             ledger.settle(entry, artefact=self._model.fingerprint())
@@ -226,10 +227,10 @@ class DomainAdapter:
             saved=run.saved,
             progress=run.progress,
         )
-        trainer, look, self.finished_ = training.fit(source, classes, run.seed)
+        trained, look, self.finished_ = training.fit(source, classes, run.seed)
         _, channels, height, width = source.images.shape
         self._model = AdapterModel(
-            network=trainer.network.eval(),
+            network=trained.network.eval(),
             shape=(channels, height, width),
             classes=classes,
             image_size=size,

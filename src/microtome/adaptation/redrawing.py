@@ -20,14 +20,14 @@ from jaxtyping import Float
 from scipy.stats import chi2
 from torch import Tensor
 
-from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.moments import TargetMoments
 from microtome.adaptation.network import build_network
+from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.settings import AdaptationSettings
-from microtome.adaptation.trainer import AdaptationTrainer, Source
 from microtome.adaptation.transform import ImageTransform
 from microtome.errors import ModelError
 from microtome.progress import Progress
+from microtome.training import Checkpoint
 from microtome.training.threads import torch_threads
 
 _STEPS = 250
@@ -61,19 +61,14 @@ class RedrawnTraining:
     origin: str
     settings: AdaptationSettings
     checkpoint: Path | None
-    saved: AdaptationCheckpoint | None
+    saved: Checkpoint | None
     progress: Progress
 
-    def fit(self, source: Source, classes: list[Any], seed: int) -> tuple[AdaptationTrainer, ImageTransform, bool]:
-        """Learn the look, redraw the source, train; gives trainer, look, and whether it came to its end.
+    def fit(self, source: Source, classes: list[Any], seed: int) -> tuple[AdaptationObjective, ImageTransform, bool]:
+        """Learn the look, redraw the source, train; gives what was trained, look, and whether it came to its end.
 
         A resumed run learns the look anew, which takes seconds and gives the same.
         """
-        with torch_threads(self.settings.threads):
-            look, _ = learn_transform(self.moments, source, seed, self.progress)
-        _, channels, height, width = source.images.shape
-        network = build_network((channels, height, width), len(classes), self.settings.radius, seed)
-        trainer = AdaptationTrainer(network, redrawn(source, look), self.settings, seed=seed, progress=self.progress)
         run = {
             "settings": self.settings.to_dict(),
             "seed": seed,
@@ -81,14 +76,13 @@ class RedrawnTraining:
             "classes": classes,
             "target": self.origin,
         }
-        if self.saved is not None and self.checkpoint is not None:
-            self.saved.restore(trainer, run, self.checkpoint)
-
-        def save(step: int) -> None:
-            if self.checkpoint is not None:
-                AdaptationCheckpoint.of(trainer, run, "", step).save(self.checkpoint)
-
-        return trainer, look, trainer.run(None, save)
+        _, channels, height, width = source.images.shape
+        network = build_network((channels, height, width), len(classes), self.settings.radius, seed)
+        with torch_threads(self.settings.threads):
+            look, _ = learn_transform(self.moments, source, seed, self.progress)
+            objective = AdaptationObjective(network, redrawn(source, look), self.settings, seed=seed)
+            loop = objective.loop(run=run, checkpoint=self.checkpoint, saved=self.saved, progress=self.progress)
+            return objective, look, loop.run()
 
 
 def learn_transform(

@@ -5,7 +5,6 @@ A step looks at one class. Losses see encoded images in units of the release's r
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
@@ -23,18 +22,10 @@ from microtome.divergences import (
 from microtome.errors import ParameterError
 from microtome.release import ImageRelease, ImageRowsRelease
 from microtome.training.image_moments import ClassMoments
+from microtome.training.image_settings import ImageLossKind
 
 _NOISY_PAIRS = 128
 """Released rows that a step of the paper's Algorithm 1 looks at."""
-
-
-class ImageLossKind(StrEnum):
-    """What is minimised. All but the first need a release of records."""
-
-    MOMENTS = "moments"
-    KERNEL = "kernel"
-    ALGORITHM1 = "algorithm1"
-    WASSERSTEIN = "wasserstein"
 
 
 class ImageLoss(Protocol):

@@ -1,0 +1,80 @@
+"""A fitted model, of a table or of images: what it draws, and the one safetensors file that it is kept in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from torch import Tensor, nn
+
+from microtome.generators import Generator
+from microtome.generators.image import ImageGenerator
+from microtome.progress import Progress
+from microtome.training.tensor_file import write_tensors
+
+GENERATOR = "generator/"
+"""Where the generator's weights are in the file."""
+
+
+class Model(ABC):
+    """All that sampling needs, and what the model may say of itself.
+
+    Attributes:
+        generator: The trained generator.
+        origin: Facts of the release and the fit, for people.
+    """
+
+    file_format: ClassVar[str]
+    unit: ClassVar[str]
+    """What is drawn, for people: rows or images."""
+    generator: Generator | ImageGenerator
+    origin: Mapping[str, Any]
+
+    @abstractmethod
+    def conditions_from_text(self, texts: Iterable[str]) -> dict[str, Any]:
+        """Conditions as a person writes them on the command line."""
+
+    @abstractmethod
+    def draw(self, number: int, conditions: Mapping[str, Any], seed: int, *, balanced: bool, progress: Progress) -> Any:
+        """A data frame, or a set of images."""
+
+    @abstractmethod
+    def write(
+        self,
+        path: Path,
+        number: int,
+        conditions: Mapping[str, Any],
+        seed: int,
+        *,
+        spreadsheet_safe: bool,
+        force: bool,
+        progress: Progress,
+    ) -> None:
+        """Draw to a file, whole or not at all."""
+
+    @abstractmethod
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """What the file says beside origin and weights: entries of its document, and tensors."""
+
+    @classmethod
+    @abstractmethod
+    def from_parts(
+        cls, path: Path, document: Mapping[str, Any], tensors: Mapping[str, Tensor], generator: Generator | None
+    ) -> Self:
+        """The inverse, given all that the file holds and, if the weights are for one, a generator of one's own."""
+
+    def save(self, path: Path) -> None:
+        """Write the model."""
+        assert isinstance(self.generator, nn.Module)
+        weights = {f"{GENERATOR}{name}": tensor for name, tensor in self.generator.state_dict().items()}
+        document, tensors = self.to_parts()
+        write_tensors(
+            path, {**weights, **tensors}, {"format": self.file_format, "origin": dict(self.origin), **document}
+        )
+
+
+def within(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of one part of a file, by their names inside it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
