@@ -35,9 +35,9 @@ from microtome.adaptation import AdaptationSettings, Alignment, DomainAdapter, M
 from microtome.adaptation.alignment import TargetBatch, TargetSide
 from microtome.adaptation.network import AdaptationNetwork, build_network
 from microtome.adaptation.objective import AdaptationObjective, Source
-from microtome.adaptation.pictures import Pictures, pictures
 from microtome.adaptation.synthetic_source import synthetic_source
 from microtome.adaptation.target import PrivateTarget
+from microtome.adaptation.unit_images import UnitImages, unit_images
 from microtome.cli.screen import watch
 from microtome.divergences import random_frames
 from microtome.images import ImageSet, read_images
@@ -80,17 +80,17 @@ TITLES = {
 class Domains:
     """Labelled source, unlabelled target, and labelled test images of the target."""
 
-    source: Pictures
+    source: UnitImages
     labels: np.ndarray
-    target: Pictures
-    test: Pictures
+    target: UnitImages
+    test: UnitImages
     test_labels: np.ndarray
 
 
 class PublicTarget:
     """The target without privacy: for ceilings only."""
 
-    def __init__(self, images: Pictures, settings: AdaptationSettings, *, two_branches: bool, seed: int) -> None:
+    def __init__(self, images: UnitImages, settings: AdaptationSettings, *, two_branches: bool, seed: int) -> None:
         self._images, self._settings, self._two_branches = torch.from_numpy(images), settings, two_branches
         self._random = torch.Generator().manual_seed(seed)
 
@@ -123,10 +123,10 @@ def load_task(task: str, seed: int) -> Domains:
     chosen = np.random.default_rng(seed).choice(60_000, MNIST_IMAGES, replace=False)
     m_train, m_test = (read_images(mnist / f"{part}-images-idx3-ubyte.gz") for part in ("train", "t10k"))
     u_train, u_test = (read_images(usps, part=part) for part in ("train", "test"))
-    of_mnist = pictures(m_train.pixels[chosen], origin="MNIST"), m_train.labels[chosen], m_test
-    of_usps = pictures(u_train, origin="USPS", image_size=SIZE), u_train.labels, u_test
+    of_mnist = unit_images(m_train.pixels[chosen], origin="MNIST"), m_train.labels[chosen], m_test
+    of_usps = unit_images(u_train, origin="USPS", image_size=SIZE), u_train.labels, u_test
     (source, labels, _), (target, _, test) = (of_mnist, of_usps) if task == TASKS[0] else (of_usps, of_mnist)
-    tested = pictures(test, origin="test images", image_size=SIZE)
+    tested = unit_images(test, origin="test images", image_size=SIZE)
     return Domains(source=source, labels=labels, target=target, test=tested, test_labels=test.labels)
 
 
@@ -252,13 +252,15 @@ def _reverse(domains: Domains, key: dict[str, Any]) -> dict[str, Any]:
             adapter.fit(release, None, domains.target.transpose(0, 2, 3, 1), public_target=True, progress=progress)
             return _judged(adapter, domains)
         drawn = synthetic_source(release, seed, progress)
-        source = Source(images=torch.from_numpy(pictures(drawn, origin="drawn")), labels=torch.from_numpy(drawn.labels))
+        source = Source(
+            images=torch.from_numpy(unit_images(drawn, origin="drawn")), labels=torch.from_numpy(drawn.labels)
+        )
         network = build_network((1, *SIZE), 10, SETTINGS.radius, seed)
         AdaptationObjective(network, source, SETTINGS, seed=seed).loop(progress=progress).run()
     return {"accuracy": accuracy(network, domains), "settings": SETTINGS.to_dict(), "delta": DELTA}
 
 
-def _publish(images: Pictures, labels: np.ndarray | None, epsilon: float, kind: str) -> ImageRelease:
+def _publish(images: UnitImages, labels: np.ndarray | None, epsilon: float, kind: str) -> ImageRelease:
     classes = None if labels is None else tuple(range(10))
     schema = ImageSchema(height=SIZE[0], width=SIZE[1], low=0.0, high=1.0, classes=classes)
     held = ImageSet.from_arrays(images.transpose(0, 2, 3, 1), labels)

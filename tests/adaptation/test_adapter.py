@@ -19,10 +19,10 @@ from microtome.adaptation import AdaptationSettings, Alignment, DomainAdapter, M
 from microtome.adaptation.alignment import TargetBatch, _cells, align
 from microtome.adaptation.network import AdaptationNetwork, build_network
 from microtome.adaptation.objective import AdaptationObjective, Source
-from microtome.adaptation.pictures import pictures
 from microtome.adaptation.run import Run
 from microtome.adaptation.target import PrivateTarget
 from microtome.adaptation.transform import ImageTransform
+from microtome.adaptation.unit_images import unit_images
 from microtome.divergences import random_frames, summarise
 from microtome.errors import BudgetError, ModelError, OutputError, ParameterError, TableError
 from microtome.private.batches import BatchPrivacy, pay_for_batches, plan_batches
@@ -34,7 +34,7 @@ from support import FixedRandomness
 
 def source() -> Source:
     images, labels, _, _ = domains()
-    return Source(images=torch.from_numpy(pictures(images, origin="source")), labels=torch.from_numpy(labels))
+    return Source(images=torch.from_numpy(unit_images(images, origin="source")), labels=torch.from_numpy(labels))
 
 
 def training(settings: AdaptationSettings = QUICK, seed: int = 0) -> AdaptationObjective:
@@ -53,7 +53,7 @@ def private_target(images: np.ndarray, network: AdaptationNetwork) -> PrivateTar
     plan = plan_batches(privacy, num_records=len(images), dim=network.dim, num_steps=16)
     return PrivateTarget(
         pay_for_batches(
-            pictures(images, origin="target"),
+            unit_images(images, origin="target"),
             plan,
             privacy=privacy,
             ledger=Ledger(),
@@ -89,7 +89,7 @@ class Leaky:
     """What must never be: slices that carry the gradient of private features."""
 
     def __init__(self, images: np.ndarray, values: list[TargetBatch]) -> None:
-        self._images, self._values = torch.from_numpy(pictures(images, origin="target"))[:64], values
+        self._images, self._values = torch.from_numpy(unit_images(images, origin="target"))[:64], values
 
     def batch(self, step: int, network: AdaptationNetwork) -> TargetBatch:
         held = self._values[step]
@@ -189,7 +189,7 @@ def test_null_rows_are_expected_in_their_share() -> None:
 
 def test_a_row_depends_on_its_own_image_only() -> None:
     network = build_network((1, 8, 8), 10, 0.5, 0)
-    images = pictures(domains()[2], origin="target")[:40]
+    images = unit_images(domains()[2], origin="target")[:40]
     others = images.copy()
     others[1:] = others[:0:-1]
     apart = np.linalg.norm(network.encode(images)[0] - network.encode(others)[0])
@@ -483,7 +483,7 @@ def test_bad_parameters_are_named() -> None:
 def test_sizes_and_ranges_are_brought_together() -> None:
     """Bytes of 8×8 beside floats of 9×9."""
     images, labels, target, _ = domains()
-    larger = pictures(target, origin="t", image_size=(9, 9))[:, 0]
+    larger = unit_images(target, origin="t", image_size=(9, 9))[:, 0]
     settings = replace(QUICK, epochs=1, align_from=1, images_per_epoch=128)
     adapter = DomainAdapter(epsilon=EPSILON, delta=DELTA, settings=settings, image_size=(10, 10))
     adapter.fit((images * 255).astype(np.uint8), labels, larger)

@@ -12,11 +12,11 @@ import torch
 from digits import QUICK, domains
 
 from microtome.adaptation import AdaptationSettings, DomainAdapter
-from microtome.adaptation.moments import TargetMoments
 from microtome.adaptation.objective import AdaptationObjective, Source
-from microtome.adaptation.pictures import pictures
 from microtome.adaptation.redrawing import learn_transform, redrawn
+from microtome.adaptation.target_moments import TargetMoments
 from microtome.adaptation.transform import ImageTransform
+from microtome.adaptation.unit_images import unit_images
 from microtome.errors import ModelError, ParameterError, ReleaseError
 from microtome.images import ImageSet
 from microtome.private import release_images
@@ -39,7 +39,7 @@ Published = Callable[..., ImageRelease]
 def source() -> Source:
     images, labels, _, _ = domains()
     return Source(
-        images=torch.from_numpy(pictures(images, origin="source", image_size=SIZE)), labels=torch.from_numpy(labels)
+        images=torch.from_numpy(unit_images(images, origin="source", image_size=SIZE)), labels=torch.from_numpy(labels)
     )
 
 
@@ -58,7 +58,7 @@ def target() -> tuple[np.ndarray, np.ndarray]:
     from sklearn.datasets import load_digits
 
     plain = (load_digits(return_X_y=True)[0][900:] / 16.0).astype(np.float32).reshape(-1, 8, 8)
-    images = torch.from_numpy(pictures(plain, origin="target", image_size=SIZE))
+    images = torch.from_numpy(unit_images(plain, origin="target", image_size=SIZE))
     with torch.no_grad():
         drawn = true_look()(images).numpy().transpose(0, 2, 3, 1)
     return np.concatenate([drawn] * 3), np.concatenate([labels] * 3)

@@ -33,7 +33,14 @@ from microtome.release import AggregatesRelease, ReleaseKind
 from microtome.release.moments import level_margins
 from microtome.schema import Column, Kind, Schema
 from microtome.synthesis import Synthesizer
-from microtome.training import Checkpoint, FitSettings, LossMix, Trainer
+from microtome.training import (
+    Checkpoint,
+    FitSettings,
+    LossMix,
+    Trainer,
+    aggregate_losses,
+    aggregates_objective,
+)
 from microtome.training.aggregate_losses import class_margins, class_shares, thinned_moments
 from support import FixedRandomness, levels_of, publish
 
@@ -293,3 +300,16 @@ def test_a_pivot_of_one_class_changes_nothing(make: Make) -> None:
     wanted = joint(planted(), "shape", "colour")
     assert distance(joint(frame, "shape", "colour"), wanted) < 0.3 * from_independence(wanted)
     assert len(levels_of(planted(), release.codebook)) == 4000
+
+
+def test_margins_by_class_are_computed_once_a_fit(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[AggregatesRelease] = []
+
+    def counted(release: AggregatesRelease) -> np.ndarray:
+        calls.append(release)
+        return class_margins(release)
+
+    for module in (aggregate_losses, aggregates_objective):
+        monkeypatch.setattr(module, "class_margins", counted)
+    Trainer(make(), quick_mixture(steps=2), seed=0).fit()
+    assert len(calls) == 1

@@ -9,8 +9,8 @@ from microtome.divergences import (
     KernelSettings,
     MiniBatchKernelFDivergence,
     ReferenceKernelFDivergence,
-    run_algorithm1,
     random_frames,
+    run_algorithm1,
 )
 from microtome.training import Loop, Objective
 

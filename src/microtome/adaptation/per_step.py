@@ -9,10 +9,10 @@ from typing import Any
 from microtome.accounting import Ledger
 from microtome.adaptation.network import build_network
 from microtome.adaptation.objective import AdaptationObjective, Source
-from microtome.adaptation.pictures import Pictures
 from microtome.adaptation.promise import AdaptationPromise
 from microtome.adaptation.settings import AdaptationSettings
 from microtome.adaptation.target import PrivateTarget
+from microtome.adaptation.unit_images import UnitImages
 from microtome.private.batches import (
     BatchPlan,
     BatchPrivacy,
@@ -52,7 +52,7 @@ class PrivateTraining:
     progress: Progress
 
     def fit(
-        self, source: Source, classes: list[Any], private: Pictures, seed: int
+        self, source: Source, classes: list[Any], private: UnitImages, seed: int
     ) -> tuple[AdaptationObjective, AdaptationPromise, bool, str]:
         """Train; gives what was trained, the promise, whether it came to its end, and the ledger's entry."""
         shape = (private.shape[1], private.shape[2], private.shape[3])
@@ -71,7 +71,7 @@ class PrivateTraining:
             finished = loop.run()
         return objective, self._promise(plan, len(private)), finished, batches.entry
 
-    def _batches(self, private: Pictures, plan: BatchPlan, first_aligned: int) -> PaidBatches:
+    def _batches(self, private: UnitImages, plan: BatchPlan, first_aligned: int) -> PaidBatches:
         if self.saved is not None:
             return resume_batches(
                 private,
@@ -92,7 +92,7 @@ class PrivateTraining:
             randomness=self.randomness,
         )
 
-    def _run(self, seed: int, num_source: int, private: Pictures, classes: list[Any]) -> dict[str, Any]:
+    def _run(self, seed: int, num_source: int, private: UnitImages, classes: list[Any]) -> dict[str, Any]:
         """What makes a run the same run, in plain and public values."""
         privacy = self.privacy
         return {

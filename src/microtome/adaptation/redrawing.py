@@ -1,8 +1,8 @@
 """Adaptation by redrawing: source images take on the target's look, and the classifier learns from them.
 
-All that is asked of the target is its moments (``moments``), from a release, for which the private images were looked
-at once, or from public images. Source images are redrawn (``transform``) until they have the same moments; they have
-kept their labels. Classes may be more or less frequent in the target: source images count by the weight of their
+All that is asked of the target is its moments (``target_moments``), from a release, for which the private images were
+looked at once, or from public images. Source images are redrawn (``transform``) until they have the same moments, and
+keep their labels. Classes may be more or less frequent in the target: source images count by the weight of their
 class, which is found together with the look, or a target with more ones would be taken for a thinner one. Gaussian
 priors of no change hold back what noise leaves open, and a look that explains no more than noise would is not taken
 at all: a likelihood-ratio test, for which the moments' known variances are there. Nothing here touches private images:
@@ -20,10 +20,10 @@ from jaxtyping import Float
 from scipy.stats import chi2
 from torch import Tensor
 
-from microtome.adaptation.moments import TargetMoments
 from microtome.adaptation.network import build_network
 from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.settings import AdaptationSettings
+from microtome.adaptation.target_moments import TargetMoments
 from microtome.adaptation.transform import ImageTransform
 from microtome.errors import ModelError
 from microtome.progress import Progress

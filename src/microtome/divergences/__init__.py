@@ -7,7 +7,7 @@ from microtome.divergences.gaussian_kernel import KernelSettings
 from microtome.divergences.kernel_minibatch import MiniBatchKernelFDivergence
 from microtome.divergences.kernel_ratio import KernelFDivergence
 from microtome.divergences.landmarks import Landmarks, summarise
-from microtome.divergences.moments import MomentMatching, MomentSettings, ReleasedMoments
+from microtome.divergences.moment_matching import MomentMatching, MomentSettings, ReleasedMoments
 from microtome.divergences.protocol import Divergence
 from microtome.divergences.singular_values import Denoising, denoise, shrink
 from microtome.divergences.sliced_mmd import MMDSettings, SlicedMMD
@@ -29,7 +29,6 @@ __all__ = [
     "ReleasedMoments",
     "SlicedMMD",
     "SlicedWasserstein",
-
     "column_frames",
     "denoise",
     "pair_frames",

@@ -5,7 +5,7 @@ A step looks at one class. Losses see encoded images in units of the release's r
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, assert_never
 
 import numpy as np
 import torch
@@ -91,16 +91,19 @@ def image_loss(
 def _divergence(release: ImageRowsRelease, kind: ImageLossKind, number: int, generator: torch.Generator) -> Divergence:
     rows = torch.tensor(release.slices(number), dtype=torch.float32)
     directions = torch.tensor(np.ascontiguousarray(release.slice_directions()), dtype=torch.float32)
-    if kind is ImageLossKind.WASSERSTEIN:
-        if directions.shape[2] != 1:
+    match kind:
+        case ImageLossKind.WASSERSTEIN if directions.shape[2] != 1:
             raise ParameterError(f"loss wasserstein needs one-dimensional slices, not {directions.shape[2]}")
-        return SlicedWasserstein(rows, directions, noise_scale=release.noise_scale)
-    settings = KernelSettings()
-    if kind is ImageLossKind.ALGORITHM1:
-        batch = min(_NOISY_PAIRS, len(rows))
-        return MiniBatchKernelFDivergence(
-            rows, directions, noise_scale=release.noise_scale, settings=settings, batch_rows=batch
-        )
-    return KernelFDivergence.from_slices(
-        rows, directions, noise_scale=release.noise_scale, generator=generator, settings=settings
-    )
+        case ImageLossKind.WASSERSTEIN:
+            return SlicedWasserstein(rows, directions, noise_scale=release.noise_scale)
+        case ImageLossKind.ALGORITHM1:
+            batch = min(_NOISY_PAIRS, len(rows))
+            return MiniBatchKernelFDivergence(
+                rows, directions, noise_scale=release.noise_scale, settings=KernelSettings(), batch_rows=batch
+            )
+        case ImageLossKind.KERNEL:
+            return KernelFDivergence.from_slices(rows, directions, noise_scale=release.noise_scale, generator=generator)
+        case ImageLossKind.MOMENTS:
+            raise ParameterError("loss moments looks at no slices; take MomentLoss")
+        case _:
+            assert_never(kind)

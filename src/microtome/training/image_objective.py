@@ -6,7 +6,7 @@ Everything here is post-processing: restarts, other losses and other shapes cost
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import torch
@@ -60,11 +60,14 @@ def build_image_generator(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         generator = ImageGenerator.of(release.code, settings.network)
-        if settings.start is ImageStart.MOMENTS:
-            assert moments is not None
-            generator.start_at(*_gaussians(moments, release.radius))
-        else:
-            generator.start_at(*_random_start(generator, release.radius))
+        match settings.start:
+            case ImageStart.MOMENTS:
+                assert moments is not None
+                generator.start_at(*_gaussians(moments, release.radius))
+            case ImageStart.RANDOM:
+                generator.start_at(*_random_start(generator, release.radius))
+            case _:
+                assert_never(settings.start)
     return generator
 
 
