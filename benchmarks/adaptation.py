@@ -185,7 +185,7 @@ def _plan(epsilon: float, num_records: int, dim: int, num_steps: int) -> BatchPl
 def _warmed_up(domains: Domains, seed: int) -> Loop:
     network = build_network((1, *SIZE), 10, SETTINGS.radius, seed)
     objective = AdaptationObjective(network, _source(domains), SETTINGS, seed=seed)
-    loop = objective.loop()
+    loop = Loop(objective, run={"seed": seed})
     while loop.step < objective.first_aligned:
         loop.advance()
     return loop
@@ -256,7 +256,8 @@ def _reverse(domains: Domains, key: dict[str, Any]) -> dict[str, Any]:
             images=torch.from_numpy(unit_images(drawn, origin="drawn")), labels=torch.from_numpy(drawn.labels)
         )
         network = build_network((1, *SIZE), 10, SETTINGS.radius, seed)
-        AdaptationObjective(network, source, SETTINGS, seed=seed).loop(progress=progress).run()
+        objective = AdaptationObjective(network, source, SETTINGS, seed=seed)
+        Loop(objective, run={"seed": seed}, progress=progress).run()
     return {"accuracy": accuracy(network, domains), "settings": SETTINGS.to_dict(), "delta": DELTA}
 
 

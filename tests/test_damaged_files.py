@@ -21,7 +21,7 @@ from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.errors import ModelError, ReleaseError
 from microtome.release import Artefact, ReleaseKind
 from microtome.synthesis import Synthesizer
-from microtome.training import Checkpoint, ImageFitSettings, read_tensors, write_tensors
+from microtome.training import Checkpoint, ImageFitSettings, Loop, read_tensors, write_tensors
 from support import ROOT
 
 GOLDEN = ROOT / "tests" / "release" / "golden"
@@ -168,7 +168,7 @@ def opened(name: str, path: Path, files: dict[str, Path]) -> None:
     elif name == "adapter.checkpoint":
         source = Source(images=torch.zeros(64, 1, 8, 8), labels=torch.zeros(64, dtype=torch.int64))
         network = build_network((1, 8, 8), 10, ADAPTED.radius, seed=0)
-        AdaptationObjective(network, source, ADAPTED, seed=0).loop(run=found.run, checkpoint=path, saved=found)
+        Loop(AdaptationObjective(network, source, ADAPTED, seed=0), run=found.run, checkpoint=path, saved=found)
 
 
 @pytest.mark.parametrize("name", FORMATS)

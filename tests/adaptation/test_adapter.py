@@ -43,7 +43,7 @@ def training(settings: AdaptationSettings = QUICK, seed: int = 0) -> AdaptationO
 
 
 def train(objective: AdaptationObjective, steps: int) -> None:
-    loop = objective.loop()
+    loop = Loop(objective, run={"seed": 0})
     for _ in range(steps):
         loop.advance()
 
@@ -258,7 +258,7 @@ def test_the_look_is_found_by_private_batches() -> None:
     assert look is not None
     assert look["right"] == pytest.approx(0.25, abs=0.1)
     alone = training(settings)
-    alone.loop().run()
+    Loop(alone, run={"seed": 0}).run()
     with torch.no_grad():
         rows = alone.network.rows(torch.from_numpy(moved[:, None]))
         floor = (alone.network.classify(rows).argmax(dim=1).numpy() == truth).mean()
@@ -362,7 +362,7 @@ def watched(objective: AdaptationObjective) -> tuple[Loop, list[int]]:
         return saved[-1]
 
     objective.resume_at = noted  # type: ignore[method-assign]
-    return objective.loop(), saved
+    return Loop(objective, run={"seed": 0}), saved
 
 
 @pytest.mark.parametrize("last", [2, 3])

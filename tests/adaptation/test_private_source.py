@@ -24,6 +24,7 @@ from microtome.private import release_images
 from microtome.progress import silent
 from microtome.release import ImageRelease
 from microtome.schema import ImageSchema
+from microtome.training import Loop
 from support import repeatable_noise
 
 SCHEMA = ImageSchema(height=8, width=8, low=0.0, high=1.0)
@@ -72,7 +73,7 @@ def test_a_private_source_is_learnt_in_the_look_of_a_public_target(
     assert drawn.labels is not None
     plain = Source(images=torch.from_numpy(unit_images(drawn, origin="drawn")), labels=torch.from_numpy(drawn.labels))
     floor = AdaptationObjective(build_network((1, 8, 8), 10, SETTINGS.radius, 0), plain, SETTINGS, seed=0)
-    floor.loop().run()
+    Loop(floor, run={"seed": 0}).run()
     with torch.no_grad():
         found = floor.network.classify(floor.network.rows(torch.from_numpy(shown[:, None]))).argmax(dim=1).numpy()
     reached = adapter.score(shown, truth)

@@ -13,6 +13,7 @@ from microtome.adaptation.unit_images import unit_images
 from microtome.images import ImageSet, read_images
 from microtome.private import release_images
 from microtome.schema import ImageSchema
+from microtome.training import Loop
 from support import DATA
 
 SETTINGS = AdaptationSettings(epochs=8, align_from=8, images_per_epoch=3584, learning_rate=1e-3)
@@ -41,7 +42,7 @@ def test_usps_is_read_better_by_a_network_that_learnt_mnist_in_its_look() -> Non
 def _source_alone(images: np.ndarray, labels: np.ndarray, shown: np.ndarray, truth: np.ndarray) -> float:
     source = Source(images=torch.from_numpy(unit_images(images, origin="source")), labels=torch.from_numpy(labels))
     trained = AdaptationObjective(build_network((1, 28, 28), 10, 0.5, 0), source, SETTINGS, seed=0)
-    trained.loop().run()
+    Loop(trained, run={"seed": 0}).run()
     with torch.no_grad():
         logits = trained.network.classify(trained.network.rows(torch.from_numpy(shown.transpose(0, 3, 1, 2).copy())))
     return float((logits.argmax(dim=1).numpy() == truth).mean())

@@ -23,7 +23,7 @@ from microtome.private import release_images
 from microtome.progress import silent
 from microtome.release import ImageRelease
 from microtome.schema import ImageSchema
-from microtome.training import Checkpoint
+from microtome.training import Checkpoint, Loop
 from support import repeatable_noise
 
 SIZE = (16, 16)
@@ -184,7 +184,7 @@ def _source_alone(settings: AdaptationSettings) -> float:
     from microtome.adaptation.network import build_network
 
     trained = AdaptationObjective(build_network((1, *SIZE), 10, 0.5, 0), source(), settings, seed=0)
-    trained.loop().run()
+    Loop(trained, run={"seed": 0}).run()
     shown, truth = target()
     with torch.no_grad():
         logits = trained.network.classify(trained.network.rows(torch.from_numpy(shown[:897].transpose(0, 3, 1, 2))))

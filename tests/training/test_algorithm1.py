@@ -23,6 +23,7 @@ class Paper(Objective):
     def __init__(self, module: nn.Module, divergence: MiniBatchKernelFDivergence) -> None:
         self.module, self.divergence, self.random = module, divergence, torch.Generator().manual_seed(1)
         self.optimiser = torch.optim.Adam(module.parameters(), lr=RATE)
+        self.steps = self.check_every = STEPS
 
     def losses(self, step: int) -> dict[str, Tensor]:
         latent = torch.randn(BATCH, LATENT, generator=self.random)
@@ -50,7 +51,7 @@ def test_the_loop_is_algorithm_1() -> None:
         random=torch.Generator().manual_seed(1),
     )
     objective = Paper(looped, MiniBatchKernelFDivergence(slices, directions, **released))
-    assert Loop(objective, run={"seed": 1}, steps=STEPS, check_every=STEPS).run()
+    assert Loop(objective, run={"seed": 1}).run()
     for before, wanted, found in zip(start.parameters(), printed.parameters(), looped.parameters(), strict=True):
         torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-4)
         assert not torch.allclose(before, wanted, atol=1e-2)

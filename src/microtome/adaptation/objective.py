@@ -18,10 +18,8 @@ many steps fewer. Ctrl-C loses none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, assert_never
+from typing import assert_never
 
 import torch
 from torch import Tensor, nn
@@ -31,8 +29,7 @@ from microtome.adaptation.alignment import TargetBatch, TargetSide, align
 from microtome.adaptation.network import AdaptationNetwork
 from microtome.adaptation.settings import AdaptationSettings, Moved
 from microtome.adaptation.transform import ImageTransform
-from microtome.progress import Progress, silent
-from microtome.training import Checkpoint, Loop, Objective
+from microtome.training import Objective
 
 _BETAS = (0.5, 0.999)
 _LOOK_BETAS = (0.9, 0.99)
@@ -65,6 +62,8 @@ class AdaptationObjective(Objective):
         target: The private side; ``None`` for the source alone.
     """
 
+    stage = "adapt"
+
     def __init__(
         self,
         network: AdaptationNetwork,
@@ -85,13 +84,9 @@ class AdaptationObjective(Objective):
             ]
         )
         self._steps_per_epoch = settings.steps_per_epoch(len(source.images))
+        self.steps, self.check_every = settings.epochs * self._steps_per_epoch, settings.checkpoint_every
         self._order: tuple[int, Tensor] | None = None
         self._touched = 0
-
-    @property
-    def num_steps(self) -> int:
-        """All steps."""
-        return self.settings.epochs * self._steps_per_epoch
 
     @property
     def first_aligned(self) -> int:
@@ -153,30 +148,7 @@ class AdaptationObjective(Objective):
         every = self.settings.checkpoint_every
         following = (step // every + 1) * every
         private = following > self.first_aligned and step < self.first_aligned + self.num_aligned
-        return min(following, self.num_steps) if private else step
-
-    def loop(
-        self,
-        *,
-        run: Mapping[str, Any] | None = None,
-        checkpoint: Path | None = None,
-        saved: Checkpoint | None = None,
-        binding: str = "",
-        progress: Progress = silent,
-    ) -> Loop:
-        """A run of this, from its start or from where it stopped; see ``Loop``."""
-        return Loop(
-            self,
-            run={"seed": self.seed} if run is None else run,
-            steps=self.num_steps,
-            check_every=self.settings.checkpoint_every,
-            stage="adapt",
-            checkpoint=checkpoint,
-            saved=saved,
-            binding=binding,
-            resume_at=self.resume_at,
-            progress=progress,
-        )
+        return min(following, self.steps) if private else step
 
     def _batch(self, step: int) -> Tensor:
         """Numbers of the step's source images: the epoch's order depends on seed and epoch only."""

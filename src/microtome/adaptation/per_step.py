@@ -23,7 +23,7 @@ from microtome.private.batches import (
 )
 from microtome.private.randomness import Randomness, SystemRandomness
 from microtome.progress import Progress
-from microtome.training import Checkpoint
+from microtome.training import Checkpoint, Loop
 from microtome.training.threads import torch_threads
 
 
@@ -64,8 +64,13 @@ class PrivateTraining:
             self.saved.require(self.checkpoint, run)
         batches = self._batches(private, plan, objective.first_aligned)
         objective.target = PrivateTarget(batches)
-        loop = objective.loop(
-            run=run, checkpoint=self.checkpoint, saved=self.saved, binding=batches.binding, progress=self.progress
+        loop = Loop(
+            objective,
+            run=run,
+            checkpoint=self.checkpoint,
+            saved=self.saved,
+            binding=batches.binding,
+            progress=self.progress,
         )
         with torch_threads(self.settings.threads):
             finished = loop.run()

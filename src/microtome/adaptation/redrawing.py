@@ -27,7 +27,7 @@ from microtome.adaptation.target_moments import TargetMoments
 from microtome.adaptation.transform import ImageTransform
 from microtome.errors import ModelError
 from microtome.progress import Progress
-from microtome.training import Checkpoint
+from microtome.training import Checkpoint, Loop
 from microtome.training.threads import torch_threads
 
 _STEPS = 250
@@ -81,7 +81,7 @@ class RedrawnTraining:
         with torch_threads(self.settings.threads):
             look, _ = learn_transform(self.moments, source, seed, self.progress)
             objective = AdaptationObjective(network, redrawn(source, look), self.settings, seed=seed)
-            loop = objective.loop(run=run, checkpoint=self.checkpoint, saved=self.saved, progress=self.progress)
+            loop = Loop(objective, run=run, checkpoint=self.checkpoint, saved=self.saved, progress=self.progress)
             return objective, look, loop.run()
 
 

@@ -17,11 +17,10 @@ from microtome.generators import Generator
 from microtome.generators.image import ImageGenerator, ImageNetworkSettings
 from microtome.images import ImageSet
 from microtome.images.writing import write_images
-from microtome.progress import Progress
 from microtome.release import check_output
 from microtome.schema import ImageCode, ImageSchema
 from microtome.synthesis.conditions import split_conditions
-from microtome.synthesis.model import GENERATOR, Model, within
+from microtome.synthesis.model import GENERATOR, Draw, Model, within
 from microtome.training.tensor_file import load_weights
 
 _CHUNK = 1024
@@ -63,34 +62,22 @@ class ImageModel(Model):
             for name, value in split_conditions(texts, [_LABEL])
         }
 
-    def draw(
-        self, number: int, conditions: Mapping[str, Any], seed: int, *, balanced: bool, progress: Progress
-    ) -> ImageSet:
+    def draw(self, wanted: Draw, *, balanced: bool) -> ImageSet:
         """Images, classes in the shares that they have in the release, or as many of each if ``balanced``."""
-        random = torch.Generator().manual_seed(seed)
-        classes = _classes(self._wanted_shares(conditions, balanced), number, seed)
-        pixels = np.empty((number, *self.schema.shape), _dtype(self.schema))
+        random = torch.Generator().manual_seed(wanted.seed)
+        classes = _classes(self._wanted_shares(wanted.conditions, balanced), wanted.number, wanted.seed)
+        pixels = np.empty((wanted.number, *self.schema.shape), _dtype(self.schema))
         with torch.no_grad():
-            for first in range(0, number, _CHUNK):
+            for first in range(0, wanted.number, _CHUNK):
                 part = torch.from_numpy(classes[first : first + _CHUNK])
                 latent = torch.randn(len(part), self.generator.latent_dim, generator=random)
                 unit = self.generator(latent, part).permute(0, 2, 3, 1).double().numpy()
                 pixels[first : first + len(part)] = _in_range(unit, self.schema)
-                progress("sample", first + len(part), number)
+                wanted.progress("sample", first + len(part), wanted.number)
         marks = None if self.schema.classes is None else np.array(self.schema.classes)[classes]
         return ImageSet(pixels=pixels, labels=marks, origin="synthetic images")
 
-    def write(
-        self,
-        path: Path,
-        number: int,
-        conditions: Mapping[str, Any],
-        seed: int,
-        *,
-        spreadsheet_safe: bool,
-        force: bool,
-        progress: Progress,
-    ) -> None:
+    def write(self, path: Path, wanted: Draw, *, spreadsheet_safe: bool, force: bool) -> None:
         """Draw images to an NPZ archive, a folder of PNG files, or one picture with a grid of them."""
         if spreadsheet_safe:
             raise ParameterError("spreadsheet-safe is for tables; this is a model of images")
@@ -98,8 +85,8 @@ class ImageModel(Model):
             check_output(path, force=force)
         elif not force:
             raise OutputError(f"{path} exists; choose another name, or say --force to replace it")
-        drawn = self.draw(number, conditions, seed, balanced=False, progress=progress)
-        write_images(path, drawn, low=self.schema.low, high=self.schema.high, progress=progress)
+        drawn = self.draw(wanted, balanced=False)
+        write_images(path, drawn, low=self.schema.low, high=self.schema.high, progress=wanted.progress)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Shape of the network, schema and shares; there are no tensors but the weights."""

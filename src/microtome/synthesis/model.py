@@ -4,18 +4,40 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from torch import Tensor, nn
 
+from microtome.errors import require
 from microtome.generators import Generator
 from microtome.generators.image import ImageGenerator
-from microtome.progress import Progress
+from microtome.progress import Progress, silent
 from microtome.training.tensor_file import write_tensors
 
 GENERATOR = "generator/"
 """Where the generator's weights are in the file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """What is to be drawn.
+
+    Attributes:
+        number: How many rows or images.
+        conditions: What they have to meet, by column.
+        seed: Seed of the draw.
+        progress: Told how many are drawn.
+    """
+
+    number: int
+    conditions: Mapping[str, Any]
+    seed: int
+    progress: Progress = silent
+
+    def __post_init__(self) -> None:
+        require(self.number >= 1, "num_rows", self.number, "at least 1")
 
 
 class Model(ABC):
@@ -37,21 +59,11 @@ class Model(ABC):
         """Conditions as a person writes them on the command line."""
 
     @abstractmethod
-    def draw(self, number: int, conditions: Mapping[str, Any], seed: int, *, balanced: bool, progress: Progress) -> Any:
+    def draw(self, wanted: Draw, *, balanced: bool) -> Any:
         """A data frame, or a set of images."""
 
     @abstractmethod
-    def write(
-        self,
-        path: Path,
-        number: int,
-        conditions: Mapping[str, Any],
-        seed: int,
-        *,
-        spreadsheet_safe: bool,
-        force: bool,
-        progress: Progress,
-    ) -> None:
+    def write(self, path: Path, wanted: Draw, *, spreadsheet_safe: bool, force: bool) -> None:
         """Draw to a file, whole or not at all."""
 
     @abstractmethod

@@ -19,7 +19,7 @@ from microtome.generators.image import ImageGenerator
 from microtome.progress import Progress, silent
 from microtome.release import Artefact, ImageRelease, Release, check_output
 from microtome.synthesis.image_model import ImageModel
-from microtome.synthesis.model import Model
+from microtome.synthesis.model import Draw, Model
 from microtome.synthesis.table_model import TableModel
 from microtome.training import Fit, FitSettings, ImageFitSettings, Trainer, seed_of
 from microtome.training.tensor_file import contents_of, read_tensors
@@ -112,8 +112,7 @@ class Synthesizer:
             random_state: Seed of the draw.
             progress: Told how many are drawn.
         """
-        seed = self._seed_of_draw(num_rows, random_state)
-        return self.model.draw(num_rows, conditions or {}, seed, balanced=balanced, progress=progress)
+        return self.model.draw(self._wanted(num_rows, conditions, random_state, progress), balanced=balanced)
 
     def sample_conditions(
         self, conditions: Mapping[str, Any], num_rows: int, *, random_state: int | None = None
@@ -125,10 +124,10 @@ class Synthesizer:
         self, num_rows: int, *, conditions: Mapping[str, Any] | None = None, random_state: int | None = None
     ) -> Iterator[pa.Table]:
         """The same as a stream of Arrow tables, for any number of rows of a table."""
-        seed, model = self._seed_of_draw(num_rows, random_state), self.model
+        wanted, model = self._wanted(num_rows, conditions, random_state), self.model
         if not isinstance(model, TableModel):
             raise ModelError("this is a model of images, which are no tables; call sample")
-        return model.tables(num_rows, conditions or {}, seed)
+        return model.tables(wanted)
 
     def sample_to_file(
         self,
@@ -145,16 +144,8 @@ class Synthesizer:
 
         ``spreadsheet_safe`` puts an apostrophe before text in a CSV file that a spreadsheet would run.
         """
-        seed = self._seed_of_draw(num_rows, random_state)
-        self.model.write(
-            Path(path),
-            num_rows,
-            conditions or {},
-            seed,
-            spreadsheet_safe=spreadsheet_safe,
-            force=force,
-            progress=progress,
-        )
+        wanted = self._wanted(num_rows, conditions, random_state, progress)
+        self.model.write(Path(path), wanted, spreadsheet_safe=spreadsheet_safe, force=force)
 
     @property
     def model(self) -> Model:
@@ -179,10 +170,15 @@ class Synthesizer:
             synthesizer._model = _KINDS[document["format"]].from_parts(file, document, tensors, generator)
         return synthesizer
 
-    def _seed_of_draw(self, num_rows: int, random_state: int | None) -> int:
-        if num_rows < 1:
-            raise ParameterError(f"num_rows is {num_rows}; it must be at least 1")
-        return seed_of(self.random_state if random_state is None else random_state)
+    def _wanted(
+        self,
+        number: int,
+        conditions: Mapping[str, Any] | None,
+        random_state: int | None,
+        progress: Progress = silent,
+    ) -> Draw:
+        seed = seed_of(self.random_state if random_state is None else random_state)
+        return Draw(number=number, conditions=conditions or {}, seed=seed, progress=progress)
 
 
 def _model_of(release: Artefact, fit: Fit) -> Model:

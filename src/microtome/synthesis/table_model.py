@@ -22,11 +22,10 @@ from microtome.generators import (
     RowLayout,
     TabularGenerator,
 )
-from microtome.progress import Progress
 from microtome.release import check_output
 from microtome.schema import Codebook, Schema
 from microtome.synthesis.conditions import conditions_from_text, parse_conditions
-from microtome.synthesis.model import GENERATOR, Model, within
+from microtome.synthesis.model import GENERATOR, Draw, Model, within
 from microtome.synthesis.synthetic_rows import SyntheticRows
 from microtome.synthesis.table_file import write_tables
 from microtome.training.tensor_file import load_weights
@@ -61,42 +60,27 @@ class TableModel(Model):
         """Conditions such as ``town=A|B`` and ``age=30..40``."""
         return conditions_from_text(self.codebook, texts)
 
-    def tables(self, num_rows: int, conditions: Mapping[str, Any], seed: int) -> Iterator[pa.Table]:
+    def tables(self, wanted: Draw) -> Iterator[pa.Table]:
         """Rows as a stream of Arrow tables."""
-        return SyntheticRows(
-            generator=self.generator,
-            codebook=self.codebook,
-            conditions=parse_conditions(self.codebook, conditions),
-            seed=seed,
-        ).tables(num_rows)
+        conditions = parse_conditions(self.codebook, wanted.conditions)
+        rows = SyntheticRows(generator=self.generator, codebook=self.codebook, conditions=conditions, seed=wanted.seed)
+        return rows.tables(wanted.number)
 
-    def draw(
-        self, number: int, conditions: Mapping[str, Any], seed: int, *, balanced: bool, progress: Progress
-    ) -> pd.DataFrame:
+    def draw(self, wanted: Draw, *, balanced: bool) -> pd.DataFrame:
         """Rows with the columns, order, types and missing values of the real table."""
         if balanced:
             raise ParameterError("balanced is for images, which have classes; rows are drawn in the shares they have")
         tables, done = [], 0
-        for table in self.tables(number, conditions, seed):
+        for table in self.tables(wanted):
             tables.append(table)
             done += table.num_rows
-            progress("sample", done, number)
+            wanted.progress("sample", done, wanted.number)
         return _to_frame(pa.concat_tables(tables), self.schema)
 
-    def write(
-        self,
-        path: Path,
-        number: int,
-        conditions: Mapping[str, Any],
-        seed: int,
-        *,
-        spreadsheet_safe: bool,
-        force: bool,
-        progress: Progress,
-    ) -> None:
+    def write(self, path: Path, wanted: Draw, *, spreadsheet_safe: bool, force: bool) -> None:
         """Draw rows to a CSV or Parquet file."""
         check_output(path, force=force)
-        write_tables(path, self.tables(number, conditions, seed), number, progress, spreadsheet_safe=spreadsheet_safe)
+        write_tables(path, self.tables(wanted), wanted.number, wanted.progress, spreadsheet_safe=spreadsheet_safe)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Shape of the generator, schema and codebook."""

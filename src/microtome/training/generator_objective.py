@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import torch
+from torch import nn
+
 from microtome.generators import Generator
 from microtome.generators.image import ImageGenerator
 from microtome.training.loop import Objective, one_cycle
@@ -30,15 +33,14 @@ class Pace:
 
 
 class GeneratorObjective(Objective):
-    """A generator that is fitted to a release.
-
-    Attributes:
-        generator: The generator.
-        pace: How fast and how long.
-    """
+    """A generator that is fitted to a release, at a pace."""
 
     generator: Generator | ImageGenerator
-    pace: Pace
+
+    def __init__(self, module: nn.Module, pace: Pace, random: torch.Generator) -> None:
+        self.module, self.random, self._rate = module, random, pace.learning_rate
+        self.steps, self.check_every, self.patience = pace.steps, pace.check_every, pace.patience
+        self.optimiser = torch.optim.Adam(module.parameters(), lr=pace.learning_rate, betas=pace.adam_memory)
 
     @property
     def score_error(self) -> float:
@@ -47,7 +49,7 @@ class GeneratorObjective(Objective):
 
     def learning_rates(self, step: int) -> list[float]:
         """One cycle."""
-        return [self.pace.learning_rate * one_cycle(step / self.pace.steps)]
+        return [self._rate * one_cycle(step / self.steps)]
 
     def finish(self) -> None:
         """What is to be done with the generator in its best state."""

@@ -34,14 +34,10 @@ class ImageObjective(GeneratorObjective):
     def __init__(self, release: ImageRelease, settings: ImageFitSettings, seed: int) -> None:
         needs_moments = ImageStart.MOMENTS is settings.start or settings.loss is ImageLossKind.MOMENTS
         moments = class_moments(release) if needs_moments else None
-        self._batch_size, self._radius, self.random = (
-            settings.batch_size,
-            release.radius,
-            torch.Generator().manual_seed(seed),
-        )
-        self.pace = Pace(steps=settings.steps, learning_rate=settings.learning_rate, check_every=settings.check_every)
-        self.module = self.generator = build_image_generator(release, settings, moments, seed)
-        self.optimiser = torch.optim.Adam(self.generator.parameters(), lr=settings.learning_rate)
+        self.generator = build_image_generator(release, settings, moments, seed)
+        pace = Pace(steps=settings.steps, learning_rate=settings.learning_rate, check_every=settings.check_every)
+        super().__init__(self.generator, pace, torch.Generator().manual_seed(seed))
+        self._batch_size, self._radius = settings.batch_size, release.radius
         self._present = np.flatnonzero(release.class_shares)
         self._loss = image_loss(release, settings.loss, moments, settings.num_slices, seed)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -26,19 +26,27 @@ from microtome.training.checkpoint import Checkpoint, optimiser_tensors
 
 
 class Objective(ABC):
-    """What a run trains, and what it minimises.
+    """What a run trains, what it minimises, and for how long.
 
     Attributes:
         module: All that is trained.
         optimiser: Adam on its parameters.
         random: The random stream of the run.
+        steps: Most steps.
+        check_every: Steps between two looks at the score, and between two checkpoints.
+        patience: Looks without improvement after which training stops; ``None`` for never.
         learns: Whether there is anything to learn; without, no step is made.
+        stage: What the run is called in its progress.
     """
 
     module: nn.Module
     optimiser: torch.optim.Optimizer
     random: torch.Generator
+    steps: int
+    check_every: int
+    patience: int | None = None
     learns: bool = True
+    stage: str = "fit"
 
     @abstractmethod
     def losses(self, step: int) -> dict[str, Tensor]:
@@ -55,15 +63,12 @@ class Objective(ABC):
     def start(self) -> None:  # noqa: B027, most need nothing
         """What is to be done before the very first step."""
 
+    def resume_at(self, step: int, interrupted: bool) -> int | None:
+        """The step that a checkpoint says to go on from, and ``None`` to keep the one there is.
 
-ResumeAt = Callable[[int, bool], int | None]
-"""From the steps done, and whether Ctrl-C ended them: the step that a checkpoint says to go on from; ``None`` saves
-nothing."""
-
-
-def after_whole_steps(step: int, interrupted: bool) -> int | None:
-    """Ctrl-C may have come amid a step: the checkpoint before it stays."""
-    return None if interrupted else step
+        Ctrl-C may come amid a step, so by default the checkpoint before it stays.
+        """
+        return None if interrupted else step
 
 
 class Loop:
@@ -72,14 +77,9 @@ class Loop:
     Args:
         objective: What is trained.
         run: What makes the run this run, in plain values, with its seed. It is resumed only as what it was.
-        steps: Most steps.
-        check_every: Steps between two looks at the score, and between two checkpoints.
-        patience: Looks without improvement after which training stops; ``None`` for never.
-        stage: What the run is called in its progress.
         checkpoint: Where to keep the state of the run, if anywhere.
         saved: The state to go on from, if any.
         binding: What else a checkpoint has to keep.
-        resume_at: Where a checkpoint says to go on.
         progress: Told the steps done, the losses and the score.
     """
 
@@ -88,20 +88,14 @@ class Loop:
         objective: Objective,
         *,
         run: Mapping[str, Any],
-        steps: int,
-        check_every: int,
-        patience: int | None = None,
-        stage: str = "fit",
         checkpoint: Path | None = None,
         saved: Checkpoint | None = None,
         binding: str = "",
-        resume_at: ResumeAt = after_whole_steps,
         progress: Progress = silent,
     ) -> None:
-        self.objective, self.steps, self.step = objective, steps, 0
+        self.objective, self.step = objective, 0
         self.history: list[tuple[int, float]] = []
-        self._run, self._check_every, self._patience, self._stage = run, check_every, patience, stage
-        self._path, self._binding, self._resume_at, self._progress = checkpoint, binding, resume_at, progress
+        self._run, self._path, self._binding, self._progress = run, checkpoint, binding, progress
         self._best: dict[str, Tensor] = {}
         self._losses: dict[str, float] = {}
         self._since_look: list[float] = []
@@ -122,12 +116,13 @@ class Loop:
         return finished
 
     def _train(self) -> bool:
+        objective = self.objective
         try:
             if self.step == 0:
-                self.objective.start()
-            while self.objective.learns and self.step < self.steps and not self._stalled():
+                objective.start()
+            while objective.learns and self.step < objective.steps and not self._stalled():
                 self.advance()
-                if self.step % self._check_every == 0 or self.step == self.steps:
+                if self.step % objective.check_every == 0 or self.step == objective.steps:
                     self._look()
         except KeyboardInterrupt:
             self._save(interrupted=True)
@@ -179,16 +174,16 @@ class Loop:
         return min(self.history, key=lambda entry: entry[1])[0] if self.is_scored else self.step
 
     def _stalled(self) -> bool:
-        scores = [score for _, score in self.history]
-        return self._patience is not None and len(scores) - 1 - scores.index(min(scores)) >= self._patience
+        scores, patience = [score for _, score in self.history], self.objective.patience
+        return patience is not None and len(scores) - 1 - scores.index(min(scores)) >= patience
 
     def _report(self) -> None:
         parts = [f"{name} {value:.4g}" for name, value in self._losses.items()]
         held_out = [f"held-out {self.history[-1][1]:.4f}"] if self.is_scored else []
-        self._progress(self._stage, self.step, self.steps, ", ".join(parts + held_out))
+        self._progress(self.objective.stage, self.step, self.objective.steps, ", ".join(parts + held_out))
 
     def _save(self, *, interrupted: bool = False) -> None:
-        step = self._resume_at(self.step, interrupted)
+        step = self.objective.resume_at(self.step, interrupted)
         if self._path is None or step is None:
             return
         Checkpoint(

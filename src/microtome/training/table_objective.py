@@ -44,12 +44,10 @@ class TableObjective(GeneratorObjective):
         margins: Tensor,
         random: torch.Generator,
     ) -> None:
-        self.generator, self.random, self.pace, self._margins = generator, random, pace, margins
-        self._batch_size = batch_size
-        self.module = _module(generator).eval()
+        super().__init__(_module(generator).eval(), pace, random)
         _check_width(generator, release.codebook.dim)
+        self.generator, self._batch_size, self._margins = generator, batch_size, margins
         self._judged = torch.randn(SCORE_ROWS, generator.latent_dim, generator=random)
-        self.optimiser = torch.optim.Adam(self.module.parameters(), lr=pace.learning_rate, betas=pace.adam_memory)
 
     def minimise(self, loss: Loss, judge: Judge) -> None:
         """Say what is minimised, and by what it is judged."""

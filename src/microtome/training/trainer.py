@@ -82,17 +82,8 @@ class Trainer:
         seed = saved.seed if saved is not None and self._seed is None else seed_of(self._seed)
         with torch_threads(self._settings.threads):
             objective = self._objective(seed)
-            pace = objective.pace
-            loop = Loop(
-                objective,
-                run={"release": self._release.fingerprint, "settings": self._settings.to_dict(), "seed": seed},
-                steps=pace.steps,
-                check_every=pace.check_every,
-                patience=pace.patience,
-                checkpoint=path,
-                saved=saved,
-                progress=self._progress,
-            )
+            run = {"release": self._release.fingerprint, "settings": self._settings.to_dict(), "seed": seed}
+            loop = Loop(objective, run=run, checkpoint=path, saved=saved, progress=self._progress)
             finished = loop.run()
             objective.finish()
         return Fit(
