@@ -18,18 +18,18 @@ from torch.nn import functional
 from microtome.errors import ParameterError, TableError
 from microtome.images import ImageSet
 
-Pictures = NDArray[np.float32]
+UnitImages = NDArray[np.float32]
 _RANGES = {"b": (0.0, 1.0), "f": (0.0, 1.0)}
 _AT_ONCE = 4096
 
 
-def pictures(
+def unit_images(
     images: Any,
     *,
     origin: str,
     value_range: tuple[float, float] | None = None,
     image_size: tuple[int, int] | None = None,
-) -> Pictures:
+) -> UnitImages:
     """Images as n × channels × height × width in [0, 1].
 
     Args:
@@ -111,7 +111,7 @@ def _range(dtype: np.dtype[Any], given: tuple[float, float] | None, origin: str)
     return _RANGES[dtype.kind]
 
 
-def _resized(images: Pictures, size: tuple[int, int]) -> Pictures:
+def _resized(images: UnitImages, size: tuple[int, int]) -> UnitImages:
     """Each image by itself, so that a piece of them is as good as all."""
     if len(size) != 2 or min(size) < 4:
         raise ParameterError(f"image_size is {size}; it must be a height and a width of at least 4")

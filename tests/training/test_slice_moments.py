@@ -11,7 +11,7 @@ from microtome.accounting import DirectionKind, Neighbours
 from microtome.errors import ReleaseError
 from microtome.release import Release
 from microtome.release.moments import has_moments, level_margins, slice_sums
-from microtome.training.statistics import released_moments
+from microtome.training.slice_moments import released_moments
 from support import SilentRandomness
 
 NUM_ROWS, SEEDS = 1500, range(6)

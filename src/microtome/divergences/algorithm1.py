@@ -1,4 +1,4 @@
-"""The paper's estimator as printed, one slice and one bandwidth at a time: the oracle of the fast one.
+"""Algorithm 1 of the paper as printed, on one screen: slice, noise, Gram matrices, loss, step.
 
 For slice s with released points o_i (i ≤ b), synthetic points y_j = x_j·θ_s + v_j (j ≤ b'), Eqs. (6)–(8):
 
@@ -9,15 +9,37 @@ For slice s with released points o_i (i ≤ b), synthetic points y_j = x_j·θ_s
 r is averaged over the ensemble of bandwidths before it is clipped and handed to f, as the paper's remark
 says. The bandwidths are multiples of the median distance between the released points of the slice: the
 synthetic ones are left out, so that the kernel does not move with the generator. τ = ridge·b.
+
+One slice and one bandwidth at a time: slow and obvious, the oracle of the fast estimators (`kernel_ratio`,
+`kernel_minibatch`) and of the training loop (`microtome.training.loop`).
 """
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from microtome.divergences.directions import choose_slices
 from microtome.divergences.gaussian_kernel import KernelSettings, check_noise_scale
 from microtome.errors import ParameterError
+
+
+def run_algorithm1(
+    generator: nn.Module,
+    loss: "ReferenceKernelFDivergence",
+    *,
+    steps: int,
+    batch_size: int,
+    latent_dim: int,
+    learning_rate: float,
+    random: torch.Generator,
+) -> None:
+    """Trains a generator on released slices, in place."""
+    optimiser = torch.optim.Adam(generator.parameters(), lr=learning_rate)
+    for _ in range(steps):
+        latent = torch.randn(batch_size, latent_dim, generator=random)
+        optimiser.zero_grad()
+        loss(generator(latent), generator=random).backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
 
 
 class ReferenceKernelFDivergence:

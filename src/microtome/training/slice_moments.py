@@ -1,23 +1,10 @@
-"""A release's moments as training reads them: the code of its rows, and its tables with their noise, for torch."""
+"""Moments of a release of records as training reads them: from slices, with their noise, for torch."""
 
 from __future__ import annotations
 
-import torch
-
 from microtome.divergences import ReleasedMoments
-from microtome.generators import RowLayout
-from microtome.release import RecordsRelease, Release
+from microtome.release import RecordsRelease
 from microtome.release.moments import SliceSums, level_margins, margin_noise, one_hot_moments
-
-
-def row_layout(release: Release) -> RowLayout:
-    """The code of the release's rows, for torch."""
-    codebook = release.codebook
-    return RowLayout(
-        blocks=tuple((block.start, block.stop) for block in codebook.blocks),
-        scale=torch.tensor(codebook.scale, dtype=torch.float32),
-        offset=torch.tensor(codebook.offset, dtype=torch.float32),
-    )
 
 
 def released_moments(release: RecordsRelease, sums: SliceSums) -> ReleasedMoments:

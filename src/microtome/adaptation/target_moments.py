@@ -23,7 +23,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from microtome.adaptation.pictures import Pictures
+from microtome.adaptation.unit_images import UnitImages
 from microtome.errors import ModelError
 from microtome.release import ImageMomentsRelease, ImageRelease, ImageRowsRelease
 from microtome.schema import ImageCode, ImageSchema
@@ -103,7 +103,7 @@ class TargetMoments:
         )
 
     @classmethod
-    def of_images(cls, images: Pictures) -> Self:
+    def of_images(cls, images: UnitImages) -> Self:
         """Moments of public images, in units of their own largest norms."""
         _, channels, height, width = images.shape
         code = ImageCode(ImageSchema(height=height, width=width, channels=channels, low=0.0, high=1.0))

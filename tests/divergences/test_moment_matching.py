@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from microtome.divergences import Denoising, Divergence, MomentMatching, MomentSettings, ReleasedMoments
-from microtome.divergences.moments import residual_blocks
+from microtome.divergences.moment_matching import residual_blocks
 from microtome.divergences.singular_values import denoise
 from microtome.errors import ParameterError
 

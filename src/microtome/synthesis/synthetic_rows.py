@@ -31,8 +31,8 @@ _POOL_ROWS = 65_536
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sampler:
-    """Draws rows.
+class SyntheticRows:
+    """Rows that are drawn from a generator under conditions.
 
     Attributes:
         generator: The trained generator.
