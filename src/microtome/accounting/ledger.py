@@ -6,6 +6,7 @@ budget refuses; it never warns.
 """
 
 import math
+import os
 import threading
 import unicodedata
 import uuid
@@ -315,6 +316,11 @@ def _counted(book: Book, dataset: str) -> list[Entry]:
 
 def _events(entries: Sequence[Entry]) -> list[Event]:
     return [event for entry in entries for event in entry.events]
+
+
+def dataset_name(path: str | Path) -> str:
+    """The name in the book of the data in a file: that of the file itself, by whatever link it is reached."""
+    return unicodedata.normalize("NFC", Path(os.path.realpath(path)).name.strip())
 
 
 def _require_name(parameter: str, value: str) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import unicodedata
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours
+from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours, dataset_name
 from microtome.errors import OutputError, noted
 from microtome.private.door import Door
 from microtome.private.image_plan import IMAGE_PROFILE_SHARE
@@ -100,7 +98,7 @@ def release(
         settings=settings,
         run=run or RunSettings(),
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
-        dataset=dataset or _name_of(source, "table"),
+        dataset=dataset or (dataset_name(source) if isinstance(source, str | Path) else "table"),
         randomness=SystemRandomness(),
     )
     declared = schema if isinstance(schema, Schema) else Schema.load(schema)
@@ -181,7 +179,7 @@ def release_images(
         settings=settings,
         run=run or RunSettings(),
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
-        dataset=dataset or _name_of(source, "images"),
+        dataset=dataset or (dataset_name(source) if isinstance(source, str | Path) else "images"),
         randomness=SystemRandomness(),
     )
     declared = schema if isinstance(schema, ImageSchema) else ImageSchema.load(schema)
@@ -189,13 +187,6 @@ def release_images(
     released = _written(partial(door.release, private), signer, output, source, schema, ledger, labels, sign)
     assert isinstance(released, ImageRelease)
     return released
-
-
-def _name_of(source: Any, otherwise: str) -> str:
-    """A data set's name in the book: that of the file itself, by whatever link it is reached."""
-    if not isinstance(source, str | Path):
-        return otherwise
-    return unicodedata.normalize("NFC", Path(os.path.realpath(source)).name.strip())
 
 
 def _written(
