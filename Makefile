@@ -12,8 +12,11 @@ METHODS ?=
 EPSILONS ?= 5.1 8.1
 SEEDS ?= 0 1 2
 TIME_LIMIT ?= 900
+NEWEST ?= $(shell for minor in 19 18 17 16 15 14 13 12 11; do \
+  python3.$$minor -c "" 2> /dev/null && echo python3.$$minor && break; done)
+TESTS ?= tests
 
-.PHONY: demo test test-all browser lint format bench bench-env bench-release bench-kernel bench-quality bench-mnist bench-adaptation bench-report audit reliability clean
+.PHONY: demo test test-all test-newest coverage architecture browser lint format bench bench-env bench-release bench-kernel bench-quality bench-mnist bench-adaptation bench-report audit reliability clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
@@ -23,6 +26,23 @@ test: lint browser
 
 test-all: lint browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m ""
+
+# Slower than the tests alone, so no part of them. TESTS=tests/private measures a part; the pages are in htmlcov/.
+coverage: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --cov=microtome --cov-branch --cov-report=html:htmlcov \
+	  --cov-report=json:htmlcov/coverage.json --cov-report= $(TESTS)
+	$(BIN)/python tests/coverage_table.py htmlcov/coverage.json
+
+# The tables of docs/architecture.md, from runs of the program under a profiler.
+architecture: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/architecture/page.py
+
+# The default tests on the newest Python that can be found, or on another: make test-newest NEWEST=/usr/local/bin/python3.13
+test-newest:
+	test -x .venv-newest/bin/python || $(NEWEST) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	.venv-newest/bin/python --version
+	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest -n 2 $(TESTS)
 
 # Pages are tested in Chromium: Debian's package, where it is missing and may be installed; skipped otherwise.
 browser:
@@ -96,4 +116,4 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) $(DEMO) .pytest_cache .mypy_cache .ruff_cache .hypothesis build
+	rm -rf $(VENV) .venv-newest $(DEMO) htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis build

@@ -34,10 +34,10 @@ from microtome.accounting import Ledger
 from microtome.adaptation import AdaptationSettings, Alignment, DomainAdapter, Moved
 from microtome.adaptation.alignment import TargetBatch, TargetSide
 from microtome.adaptation.network import AdaptationNetwork, build_network
-from microtome.adaptation.pictures import Pictures, pictures
+from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.synthetic_source import synthetic_source
 from microtome.adaptation.target import PrivateTarget
-from microtome.adaptation.trainer import AdaptationTrainer, Source
+from microtome.adaptation.unit_images import UnitImages, unit_images
 from microtome.cli.screen import watch
 from microtome.divergences import random_frames
 from microtome.images import ImageSet, read_images
@@ -46,6 +46,7 @@ from microtome.private.batches import BatchPlan, BatchPrivacy, pay_for_batches, 
 from microtome.private.randomness import SystemRandomness
 from microtome.release import ImageRelease
 from microtome.schema import ImageSchema
+from microtome.training import Loop
 from results import FOLDER, ResultFile
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "adaptation.png"
@@ -79,17 +80,17 @@ TITLES = {
 class Domains:
     """Labelled source, unlabelled target, and labelled test images of the target."""
 
-    source: Pictures
+    source: UnitImages
     labels: np.ndarray
-    target: Pictures
-    test: Pictures
+    target: UnitImages
+    test: UnitImages
     test_labels: np.ndarray
 
 
 class PublicTarget:
     """The target without privacy: for ceilings only."""
 
-    def __init__(self, images: Pictures, settings: AdaptationSettings, *, two_branches: bool, seed: int) -> None:
+    def __init__(self, images: UnitImages, settings: AdaptationSettings, *, two_branches: bool, seed: int) -> None:
         self._images, self._settings, self._two_branches = torch.from_numpy(images), settings, two_branches
         self._random = torch.Generator().manual_seed(seed)
 
@@ -122,10 +123,10 @@ def load_task(task: str, seed: int) -> Domains:
     chosen = np.random.default_rng(seed).choice(60_000, MNIST_IMAGES, replace=False)
     m_train, m_test = (read_images(mnist / f"{part}-images-idx3-ubyte.gz") for part in ("train", "t10k"))
     u_train, u_test = (read_images(usps, part=part) for part in ("train", "test"))
-    of_mnist = pictures(m_train.pixels[chosen], origin="MNIST"), m_train.labels[chosen], m_test
-    of_usps = pictures(u_train, origin="USPS", image_size=SIZE), u_train.labels, u_test
+    of_mnist = unit_images(m_train.pixels[chosen], origin="MNIST"), m_train.labels[chosen], m_test
+    of_usps = unit_images(u_train, origin="USPS", image_size=SIZE), u_train.labels, u_test
     (source, labels, _), (target, _, test) = (of_mnist, of_usps) if task == TASKS[0] else (of_usps, of_mnist)
-    tested = pictures(test, origin="test images", image_size=SIZE)
+    tested = unit_images(test, origin="test images", image_size=SIZE)
     return Domains(source=source, labels=labels, target=target, test=tested, test_labels=test.labels)
 
 
@@ -135,7 +136,7 @@ def _run_task(results: ResultFile, task: str, seed: int, options: argparse.Names
     if not missing:
         return
     domains = load_task(task, seed)
-    base: AdaptationTrainer | None = None
+    base: Loop | None = None
     for key in missing:
         clock = time.perf_counter()
         if key["method"] == "released":
@@ -181,46 +182,44 @@ def _plan(epsilon: float, num_records: int, dim: int, num_steps: int) -> BatchPl
     return plan_batches(privacy, num_records=num_records, dim=dim, num_steps=num_steps)
 
 
-def _warmed_up(domains: Domains, seed: int) -> AdaptationTrainer:
+def _warmed_up(domains: Domains, seed: int) -> Loop:
     network = build_network((1, *SIZE), 10, SETTINGS.radius, seed)
-    trainer = AdaptationTrainer(network, _source(domains), SETTINGS, seed=seed)
-    trainer.warm_up()
-    return trainer
+    objective = AdaptationObjective(network, _source(domains), SETTINGS, seed=seed)
+    loop = Loop(objective, run={"seed": seed})
+    while loop.step < objective.first_aligned:
+        loop.advance()
+    return loop
 
 
 def _source(domains: Domains) -> Source:
     return Source(images=torch.from_numpy(domains.source), labels=torch.from_numpy(domains.labels))
 
 
-def _adapted(base: AdaptationTrainer, domains: Domains, key: dict[str, Any]) -> dict[str, Any]:
+def _adapted(base: Loop, domains: Domains, key: dict[str, Any]) -> dict[str, Any]:
     settings = SETTINGS if key.get("moves", "look") == "look" else NETWORK
     if "alignment" in key:
         settings = replace(settings, alignment=Alignment(key["alignment"]))
-    trainer = copy.deepcopy(base)
-    trainer.settings = settings
-    target, facts = _target(trainer, domains, key)
-    with watch("steps") as progress:
-        trainer.progress = progress
-        if target is None:
-            while trainer.step < trainer.num_steps:
-                trainer.advance(None)
-        else:
-            trainer.run(target)
-    if settings.moves is Moved.LOOK and target is not None:
-        facts["look"] = trainer.look.settings()
-    return {"accuracy": accuracy(trainer.network, domains), "settings": settings.to_dict(), **facts}
+    loop = copy.deepcopy(base)
+    objective = loop.objective
+    assert isinstance(objective, AdaptationObjective)
+    objective.settings = settings
+    objective.target, facts = _target(objective, domains, key)
+    loop.run()
+    if settings.moves is Moved.LOOK and objective.target is not None:
+        facts["look"] = objective.look.settings()
+    return {"accuracy": accuracy(objective.network, domains), "settings": settings.to_dict(), **facts}
 
 
 def _target(
-    trainer: AdaptationTrainer, domains: Domains, key: dict[str, Any]
+    objective: AdaptationObjective, domains: Domains, key: dict[str, Any]
 ) -> tuple[TargetSide | None, dict[str, Any]]:
     if key["method"] == "floor":
         return None, {}
     if key["method"] == "ceiling":
         two = key["moves"] == "two branches"
-        return PublicTarget(domains.target, trainer.settings, two_branches=two, seed=key["seed"]), {}
+        return PublicTarget(domains.target, objective.settings, two_branches=two, seed=key["seed"]), {}
     privacy = BatchPrivacy(epsilon=key["epsilon"], delta=DELTA)
-    plan = _plan(key["epsilon"], len(domains.target), trainer.network.dim, trainer.num_aligned)
+    plan = _plan(key["epsilon"], len(domains.target), objective.network.dim, objective.num_aligned)
     paid = pay_for_batches(
         domains.target,
         plan,
@@ -253,13 +252,16 @@ def _reverse(domains: Domains, key: dict[str, Any]) -> dict[str, Any]:
             adapter.fit(release, None, domains.target.transpose(0, 2, 3, 1), public_target=True, progress=progress)
             return _judged(adapter, domains)
         drawn = synthetic_source(release, seed, progress)
-        source = Source(images=torch.from_numpy(pictures(drawn, origin="drawn")), labels=torch.from_numpy(drawn.labels))
+        source = Source(
+            images=torch.from_numpy(unit_images(drawn, origin="drawn")), labels=torch.from_numpy(drawn.labels)
+        )
         network = build_network((1, *SIZE), 10, SETTINGS.radius, seed)
-        AdaptationTrainer(network, source, SETTINGS, seed=seed, progress=progress).run(None)
+        objective = AdaptationObjective(network, source, SETTINGS, seed=seed)
+        Loop(objective, run={"seed": seed}, progress=progress).run()
     return {"accuracy": accuracy(network, domains), "settings": SETTINGS.to_dict(), "delta": DELTA}
 
 
-def _publish(images: Pictures, labels: np.ndarray | None, epsilon: float, kind: str) -> ImageRelease:
+def _publish(images: UnitImages, labels: np.ndarray | None, epsilon: float, kind: str) -> ImageRelease:
     classes = None if labels is None else tuple(range(10))
     schema = ImageSchema(height=SIZE[0], width=SIZE[1], low=0.0, high=1.0, classes=classes)
     held = ImageSet.from_arrays(images.transpose(0, 2, 3, 1), labels)

@@ -39,7 +39,7 @@ from microtome.release import AggregatesRelease, ReleaseKind
 from microtome.release.moments import level_margins
 from microtome.schema import COARSE, FINE
 from microtome.synthesis import Synthesizer
-from microtome.training import FitSettings, aggregate_losses, trainer
+from microtome.training import FitSettings, aggregate_losses, aggregates_objective
 from microtome.training.aggregate_losses import class_margins
 from microtome.training.correlations import Correlations
 from results import FOLDER, ResultFile
@@ -147,7 +147,7 @@ def margins_of_the_profile(bench: Bench) -> Figures:
     def profile(made: AggregatesRelease) -> Floats:
         return level_margins(made)[None]
 
-    with patch.object(aggregate_losses, "class_margins", profile), patch.object(trainer, "class_margins", profile):
+    with patch.object(aggregates_objective, "class_margins", profile):
         return bench.similarity(FitSettings())
 
 

@@ -24,9 +24,9 @@ from microtome.generators.image import ImageNetworkSettings
 from microtome.images import ImageSet, read_images
 from microtome.private import release_images
 from microtome.schema import ImageSchema
-from microtome.synthesis.image_synthesizer import ImageSynthesizer
-from microtome.training.image_losses import ImageLossKind
-from microtome.training.image_trainer import ImageFitSettings, ImageStart
+from microtome.synthesis import Synthesizer
+from microtome.training import ImageFitSettings
+from microtome.training.image_settings import ImageLossKind, ImageStart
 from results import FOLDER, ResultFile
 
 DATA = Path(os.environ.get("MICROTOME_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -126,7 +126,7 @@ def synthetic(method: str, epsilon: float, seed: int, train: ImageSet) -> tuple[
     release = release_images(
         train, SCHEMA, epsilon=epsilon, delta=DELTA, kind=kind, subsample=subsample, slice_dim=plan.get("slice_dim", 1)
     )
-    model = ImageSynthesizer(plan["settings"], random_state=seed).fit(release)
+    model = Synthesizer(plan["settings"], random_state=seed).fit(release)
     return _unit(model.sample(NUM_SAMPLES, balanced=True))
 
 

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 import microtome as mt
 from microtome.demo import population, population_schema
 from microtome.generators import ColumnwiseGenerator, RowLayout
-from microtome.training import row_layout
 
 
 class LatentClasses(nn.Module):
@@ -52,7 +51,7 @@ def main(people: int, steps: int) -> mt.Synthesizer:
     torch.manual_seed(0)
     table = population(people)
     release = mt.release(table, population_schema(), epsilon=8, delta=1e-6, kind="records")  # the only private step
-    generator = LatentClasses(row_layout(release))
+    generator = LatentClasses(RowLayout.of(release.codebook))
     assert isinstance(generator, ColumnwiseGenerator)
 
     settings = mt.FitSettings(steps=steps, learning_rate=3e-2, patience=None)
@@ -64,7 +63,7 @@ def main(people: int, steps: int) -> mt.Synthesizer:
 
     with TemporaryDirectory() as folder:
         model.save(f"{folder}/own.model")
-        again = mt.Synthesizer.load(f"{folder}/own.model", generator=LatentClasses(row_layout(release)))
+        again = mt.Synthesizer.load(f"{folder}/own.model", generator=LatentClasses(RowLayout.of(release.codebook)))
     assert again.sample(100, random_state=1).equals(model.sample(100, random_state=1))
     return model
 

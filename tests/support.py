@@ -21,16 +21,17 @@ from microtome import whole_file
 from microtome.accounting import Ledger
 from microtome.images import ImageSet
 from microtome.private import (
-    Curator,
-    ImageCurator,
+    Door,
+    ImageSource,
     PrivacySettings,
     PrivateImages,
     Randomness,
     RunSettings,
     SystemRandomness,
+    TableSource,
     open_table,
+    table_source,
 )
-from microtome.private.curator import _levels
 from microtome.private.image_plan import IMAGE_PROFILE_SHARE
 from microtome.release import ImageRelease, Release
 from microtome.schema import Codebook, Column, ImageSchema, Kind, Schema
@@ -118,15 +119,16 @@ def publish(
     **settings: Any,
 ) -> Release:
     """A release with injected randomness, marked as not private."""
-    return Curator(
-        table=open_table(source),
-        schema=schema,
+    door = Door(
         settings=PrivacySettings(epsilon=epsilon, delta=delta, **settings),
         run=run or RunSettings(threads=1),
         ledger=ledger or Ledger(),
         dataset="people",
         randomness=randomness or FixedRandomness(),
-    ).release(output)
+    )
+    released = door.release(TableSource(table=open_table(source), schema=schema), output)
+    assert isinstance(released, Release)
+    return released
 
 
 def publish_images(
@@ -142,14 +144,16 @@ def publish_images(
 ) -> ImageRelease:
     """The same of images."""
     settings = {"profile_share": IMAGE_PROFILE_SHARE, **settings}
-    return ImageCurator(
-        images=PrivateImages(images, schema),
+    door = Door(
         settings=PrivacySettings(epsilon=epsilon, delta=delta, **settings),
         run=RunSettings(threads=1, force=True),
         ledger=ledger or Ledger(),
         dataset="pictures",
         randomness=randomness or FixedRandomness(),
-    ).release(output)
+    )
+    released = door.release(ImageSource(images=PrivateImages(images, schema)), output)
+    assert isinstance(released, ImageRelease)
+    return released
 
 
 def people(num_rows: int = 400, seed: int = 1) -> pa.Table:
@@ -194,4 +198,4 @@ def sorted_rows(rows: np.ndarray) -> np.ndarray:
 
 def levels_of(table: pa.Table, codebook: Codebook) -> np.ndarray:
     """The level of every value of a table."""
-    return _levels(table, None, codebook)
+    return table_source.levels_of(table.combine_chunks(), codebook)

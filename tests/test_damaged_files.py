@@ -16,13 +16,12 @@ from sklearn.datasets import load_digits
 from damage import DAMAGES, Damage, broken_documents, refusal
 from fit_support import planted, planted_release, quick, quick_mixture
 from microtome.adaptation import AdaptationSettings, DomainAdapter
-from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.network import build_network
-from microtome.adaptation.trainer import AdaptationTrainer, Source
+from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.errors import ModelError, ReleaseError
 from microtome.release import Artefact, ReleaseKind
-from microtome.synthesis import ImageSynthesizer, Synthesizer
-from microtome.training import Checkpoint, ImageFitSettings, read_tensors, write_tensors
+from microtome.synthesis import Synthesizer
+from microtome.training import Checkpoint, ImageFitSettings, Loop, read_tensors, write_tensors
 from support import ROOT
 
 GOLDEN = ROOT / "tests" / "release" / "golden"
@@ -31,11 +30,11 @@ RELEASES += ("version-1-image-records",)
 FORMATS = {
     "network.model": "microtome-model-2",
     "mixture.model": "microtome-model-2",
-    "network.checkpoint": "microtome-checkpoint-2",
+    "network.checkpoint": "microtome-checkpoint-3",
     "image.model": "microtome-image-model-2",
-    "image.checkpoint": "microtome-checkpoint-2",
+    "image.checkpoint": "microtome-checkpoint-3",
     "adapter.model": "microtome-adapter-2",
-    "adapter.checkpoint": "microtome-adaptation-checkpoint-3",
+    "adapter.checkpoint": "microtome-checkpoint-3",
 }
 
 ADAPTED = AdaptationSettings(
@@ -46,9 +45,8 @@ ADAPTED = AdaptationSettings(
 def load_of(name: str) -> Callable[[Path], Any]:
     """What opens a file of this name."""
     if name.endswith(".checkpoint"):
-        return AdaptationCheckpoint.load if name.startswith("adapter") else Checkpoint.load
-    loaders = {"image": ImageSynthesizer.load, "adapter": DomainAdapter.load}
-    return loaders.get(name.partition(".")[0], Synthesizer.load)
+        return Checkpoint.load
+    return DomainAdapter.load if name.startswith("adapter") else Synthesizer.load
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +61,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     counts = planted_release(folder / "counts", table=table, kind=ReleaseKind.AGGREGATES, pivot="shape")
     mixture = Synthesizer(quick_mixture(steps=4, check_every=2), random_state=0).fit(counts)
     mixture.save(paths["mixture.model"])
-    pictures = ImageSynthesizer(ImageFitSettings(steps=4, batch_size=16, check_every=2), random_state=0)
+    pictures = Synthesizer(ImageFitSettings(steps=4, batch_size=16, check_every=2), random_state=0)
     pictures.fit(GOLDEN / "version-1-image-aggregates.release", checkpoint=paths["image.checkpoint"])
     pictures.save(paths["image.model"])
     images, labels = load_digits(return_X_y=True)
@@ -165,12 +163,12 @@ def opened(name: str, path: Path, files: dict[str, Path]) -> None:
         fit = Synthesizer(quick(steps=4, check_every=2))
         fit.fit(files["network.model"].parent / "records", checkpoint=path, resume=True)
     elif name == "image.checkpoint":
-        pictures = ImageSynthesizer(ImageFitSettings(steps=4, batch_size=16, check_every=2))
+        pictures = Synthesizer(ImageFitSettings(steps=4, batch_size=16, check_every=2))
         pictures.fit(GOLDEN / "version-1-image-aggregates.release", checkpoint=path, resume=True)
     elif name == "adapter.checkpoint":
         source = Source(images=torch.zeros(64, 1, 8, 8), labels=torch.zeros(64, dtype=torch.int64))
         network = build_network((1, 8, 8), 10, ADAPTED.radius, seed=0)
-        found.restore(AdaptationTrainer(network, source, ADAPTED, seed=0), found.run, path)
+        Loop(AdaptationObjective(network, source, ADAPTED, seed=0), run=found.run, checkpoint=path, saved=found)
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -181,3 +181,21 @@ def test_a_file_in_its_place_is_not_said_to_be_missing(tmp_path, monkeypatch):
     with pytest.raises(OutputError, match="is in its place and whole, but may be lost if the power fails"):
         write_text(tmp_path / "a.json", "{}")
     assert (tmp_path / "a.json").read_text() == "{}"
+
+
+def test_other_people_s_files_are_not_swept(tmp_path):
+    mine = tmp_path / ".a.json.my thesis.partial"
+    mine.write_text("years of work")
+    write_text(tmp_path / "a.json", "{}")
+    assert mine.read_text() == "years of work"
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
+    path = tmp_path / "own.release"
+    path.write_text("old")
+    path.chmod(0o600)
+    write_text(path, "new")
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o644)
+    write_text(path, "secret", mode=0o600)
+    assert path.stat().st_mode & 0o777 == 0o600

@@ -20,7 +20,7 @@ from microtome.progress import Progress, silent
 from microtome.release import Release, ReleaseKind
 from microtome.schema import Schema
 from microtome.synthesis import Synthesizer
-from microtome.training import FitSettings, LossMix, row_layout
+from microtome.training import FitSettings, LossMix
 
 PAPER_BATCH = 128
 PAPER_RATE = 2e-5
@@ -165,7 +165,7 @@ class AsPrinted:
             patience=None,
         )
         torch.manual_seed(self._context.seed)
-        generator = PlainGenerator(row_layout(released))
+        generator = PlainGenerator(RowLayout.of(released.codebook))
         return Synthesizer(settings, generator=generator, random_state=self._context.seed).fit(
             released, progress=progress
         )

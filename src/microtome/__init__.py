@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from microtome.private import draft_schema, release, release_images
     from microtome.release import ImageRelease, Release
     from microtome.schema import Column, ImageSchema, Schema
-    from microtome.synthesis import ImageSynthesizer, Synthesizer
+    from microtome.synthesis import Synthesizer
     from microtome.training import FitSettings, ImageFitSettings
 
 __version__ = "0.1.0"
@@ -36,7 +36,6 @@ _HOMES = {
     "ImageRelease": "microtome.release",
     "ImageSchema": "microtome.schema",
     "ImageSet": "microtome.images",
-    "ImageSynthesizer": "microtome.synthesis",
     "Ledger": "microtome.accounting",
     "Release": "microtome.release",
     "Schema": "microtome.schema",
@@ -56,7 +55,6 @@ __all__ = [
     "ImageRelease",
     "ImageSchema",
     "ImageSet",
-    "ImageSynthesizer",
     "Ledger",
     "Release",
     "Schema",

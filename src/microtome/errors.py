@@ -66,3 +66,9 @@ def noted(note: str) -> Iterator[None]:
     except BaseException as error:
         error.add_note(note)
         raise
+
+
+def require(holds: bool, name: str, value: object, wanted: str) -> None:
+    """Refuse the value of a parameter unless something holds of it."""
+    if not holds:
+        raise ParameterError(f"{name} is {value}; it must be {wanted}")

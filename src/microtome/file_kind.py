@@ -12,7 +12,6 @@ _FORMATS = {
     "microtome-image-model": "a model of images",
     "microtome-checkpoint": "a checkpoint",
     "microtome-adapter": "an adapted classifier",
-    "microtome-adaptation-checkpoint": "a checkpoint of an adaptation",
     "microtome-ledger": "a ledger",
 }
 _MAGIC = {

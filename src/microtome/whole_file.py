@@ -26,6 +26,9 @@ except ImportError:  # Windows, which refuses to remove a file that somebody has
     fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".partial"
+_TOKEN_BYTES = 8
+_TOKEN = "[0-9a-f]" * 2 * _TOKEN_BYTES
+"""Random names are told from other people's by their form."""
 _IN_PLACE = "is in its place and whole, but may be lost if the power fails"
 _LONGEST_NAME = 200
 _LIBRARY = ctypes.CDLL(None, use_errno=True) if fcntl is not None else None
@@ -41,7 +44,8 @@ class WholeFile:
 
     Args:
         path: Where the file is to be. A link is followed: what it points to is replaced, not the link.
-        mode: Permissions of the file, less the process's own mask.
+        mode: Permissions of a new file, less the process's own mask. One that is replaced keeps those of its own that
+            are among them.
     """
 
     def __init__(self, path: Path, *, mode: int = 0o666) -> None:
@@ -122,7 +126,7 @@ def sweep(path: Path) -> None:
     """Remove what killed runs have left of ``path``."""
     if fcntl is None:
         return
-    for left in path.parent.glob(f"{_escaped(_prefix(path))}*{SUFFIX}"):
+    for left in path.parent.glob(f"{_escaped(_prefix(path))}{_TOKEN}{SUFFIX}"):
         with suppress(OSError):  # somebody else's, or gone meanwhile
             _remove_if_abandoned(left)
 
@@ -139,13 +143,15 @@ def _remove_if_abandoned(left: Path) -> None:
 
 def _exclusive(path: Path, mode: int) -> tuple[Path, BinaryIO]:
     while True:
-        partial = path.with_name(f"{_prefix(path)}{secrets.token_hex(8)}{SUFFIX}")
+        partial = path.with_name(f"{_prefix(path)}{secrets.token_hex(_TOKEN_BYTES)}{SUFFIX}")
         handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         if fcntl is not None:
             with suppress(OSError):  # no locks here: then nothing is swept here either
                 fcntl.flock(handle, fcntl.LOCK_EX)
         try:
             swept = os.fstat(handle).st_nlink == 0
+            if path.is_file():
+                os.chmod(partial if fcntl is None else handle, path.stat().st_mode & mode)
         except OSError:
             partial.unlink(missing_ok=True)
             os.close(handle)
@@ -157,7 +163,7 @@ def _exclusive(path: Path, mode: int) -> tuple[Path, BinaryIO]:
 
 def _exclusive_folder(path: Path) -> tuple[Path, int]:
     """A new folder beside ``path``, and the handle that holds its lock."""
-    partial = path.with_name(f"{_prefix(path)}{secrets.token_hex(8)}{SUFFIX}")
+    partial = path.with_name(f"{_prefix(path)}{secrets.token_hex(_TOKEN_BYTES)}{SUFFIX}")
     partial.mkdir()
     try:
         handle = os.open(partial, os.O_RDONLY)
@@ -181,7 +187,7 @@ def _exchange(partial: Path, path: Path) -> None:
         return
     if _swapped(partial, path):
         return
-    aside = path.with_name(f"{_prefix(path)}{secrets.token_hex(8)}.old")
+    aside = path.with_name(f"{_prefix(path)}{secrets.token_hex(_TOKEN_BYTES)}.old")
     os.replace(path, aside)
     try:
         os.replace(partial, path)

@@ -219,3 +219,11 @@ def test_a_reservation_that_is_stopped_after_it_was_written_does_not_count(
         reserve(ledger, GaussianEvent(mu=1.0))
     assert raised.value.__notes__ == ["Nothing was spent."]
     assert [entry.status for entry in ledger.entries()] == ["cancelled"]
+
+
+@pytest.mark.parametrize("name", ["cafe\u0301.csv", " people", "people ", "peo\u200bple", "peo\nple"])
+def test_names_that_look_like_another_are_refused(name: str) -> None:
+    """A budget on one of them would not hold for the other."""
+    ledger = Ledger()
+    with pytest.raises(ParameterError, match="plain name"):
+        ledger.set_budget(name, epsilon=1.0, delta=1e-6)

@@ -17,29 +17,35 @@ import microtome as mt
 from microtome.accounting import Ledger
 from microtome.adaptation import AdaptationSettings, Alignment, DomainAdapter, Moved
 from microtome.adaptation.alignment import TargetBatch, _cells, align
-from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.network import AdaptationNetwork, build_network
-from microtome.adaptation.pictures import pictures
+from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.run import Run
 from microtome.adaptation.target import PrivateTarget
-from microtome.adaptation.trainer import AdaptationTrainer, Source
 from microtome.adaptation.transform import ImageTransform
+from microtome.adaptation.unit_images import unit_images
 from microtome.divergences import random_frames, summarise
 from microtome.errors import BudgetError, ModelError, OutputError, ParameterError, TableError
 from microtome.private.batches import BatchPrivacy, pay_for_batches, plan_batches
 from microtome.private.randomness import SystemRandomness
 from microtome.progress import Progress, silent
+from microtome.training import Checkpoint, Loop
 from support import FixedRandomness
 
 
 def source() -> Source:
     images, labels, _, _ = domains()
-    return Source(images=torch.from_numpy(pictures(images, origin="source")), labels=torch.from_numpy(labels))
+    return Source(images=torch.from_numpy(unit_images(images, origin="source")), labels=torch.from_numpy(labels))
 
 
-def trainer(settings: AdaptationSettings = QUICK, seed: int = 0) -> AdaptationTrainer:
+def training(settings: AdaptationSettings = QUICK, seed: int = 0) -> AdaptationObjective:
     network = build_network((1, 8, 8), 10, settings.radius, seed)
-    return AdaptationTrainer(network, source(), settings, seed=seed)
+    return AdaptationObjective(network, source(), settings, seed=seed)
+
+
+def train(objective: AdaptationObjective, steps: int) -> None:
+    loop = Loop(objective, run={"seed": 0})
+    for _ in range(steps):
+        loop.advance()
 
 
 def private_target(images: np.ndarray, network: AdaptationNetwork) -> PrivateTarget:
@@ -47,7 +53,7 @@ def private_target(images: np.ndarray, network: AdaptationNetwork) -> PrivateTar
     plan = plan_batches(privacy, num_records=len(images), dim=network.dim, num_steps=16)
     return PrivateTarget(
         pay_for_batches(
-            pictures(images, origin="target"),
+            unit_images(images, origin="target"),
             plan,
             privacy=privacy,
             ledger=Ledger(),
@@ -83,7 +89,7 @@ class Leaky:
     """What must never be: slices that carry the gradient of private features."""
 
     def __init__(self, images: np.ndarray, values: list[TargetBatch]) -> None:
-        self._images, self._values = torch.from_numpy(pictures(images, origin="target"))[:64], values
+        self._images, self._values = torch.from_numpy(unit_images(images, origin="target"))[:64], values
 
     def batch(self, step: int, network: AdaptationNetwork) -> TargetBatch:
         held = self._values[step]
@@ -106,32 +112,32 @@ def test_no_gradient_flows_through_private_features(alignment: Alignment, moves:
     """Other private images, the same noisy slices: the update is the same to the last bit."""
     settings = replace(QUICK, alignment=alignment, align_from=1, moves=moves)
     images = domains()[2]
-    first, second = trainer(settings), trainer(settings)
-    recorder = Recorder(private_target(images, first.network))
-    recorded = Recorded(private_target(1.0 - images[::-1], second.network), recorder.slices)
-    for _ in range(3):
-        first.advance(recorder)
-        second.advance(recorded)
+    first, second = training(settings), training(settings)
+    first.target = recorder = Recorder(private_target(images, first.network))
+    second.target = Recorded(private_target(1.0 - images[::-1], second.network), recorder.slices)
+    train(first, 3)
+    train(second, 3)
     assert same(weights(first.network), weights(second.network))
     assert first.look.settings() == second.look.settings()
     assert (first.look.settings() != ImageTransform().settings()) == (moves is Moved.LOOK)
     assert not recorder.slices[0].slices.requires_grad
-    alone = trainer(settings)
-    for _ in range(3):
-        alone.advance(None)
+    alone = training(settings)
+    train(alone, 3)
     assert not same(weights(first.network), weights(alone.network))
 
 
 def test_the_test_above_would_see_a_leak() -> None:
     settings = replace(QUICK, alignment=Alignment.WASSERSTEIN, align_from=1, moves=Moved.NETWORK)
     images = domains()[2]
-    start = trainer(settings)
-    recorder = Recorder(private_target(images, start.network))
-    copy.deepcopy(start).advance(recorder)
+    start = training(settings)
+    recording = copy.deepcopy(start)
+    recording.target = recorder = Recorder(private_target(images, start.network))
+    train(recording, 1)
     moved = []
     for looked_at in (images, 1.0 - images[::-1]):
         leaking = copy.deepcopy(start)
-        leaking.advance(Leaky(looked_at, recorder.slices))
+        leaking.target = Leaky(looked_at, recorder.slices)
+        train(leaking, 1)
         moved.append(weights(leaking.network))
     assert not same(*moved)
 
@@ -183,7 +189,7 @@ def test_null_rows_are_expected_in_their_share() -> None:
 
 def test_a_row_depends_on_its_own_image_only() -> None:
     network = build_network((1, 8, 8), 10, 0.5, 0)
-    images = pictures(domains()[2], origin="target")[:40]
+    images = unit_images(domains()[2], origin="target")[:40]
     others = images.copy()
     others[1:] = others[:0:-1]
     apart = np.linalg.norm(network.encode(images)[0] - network.encode(others)[0])
@@ -251,8 +257,8 @@ def test_the_look_is_found_by_private_batches() -> None:
     look = adapter.model_.look
     assert look is not None
     assert look["right"] == pytest.approx(0.25, abs=0.1)
-    alone = trainer(settings)
-    alone.run(None)
+    alone = training(settings)
+    Loop(alone, run={"seed": 0}).run()
     with torch.no_grad():
         rows = alone.network.rows(torch.from_numpy(moved[:, None]))
         floor = (alone.network.classify(rows).argmax(dim=1).numpy() == truth).mean()
@@ -309,7 +315,7 @@ def test_interrupted_and_resumed_is_as_never_interrupted(tmp_path: Path) -> None
     whole = fit(build(), tmp_path / "whole", Ledger(), FixedRandomness())
     stopped = fit(build(), path, ledger, FixedRandomness(), progress=StopAt(13, KeyboardInterrupt))
     assert not stopped.finished_
-    assert AdaptationCheckpoint.load(path).step == 13
+    assert Checkpoint.load(path).step == 13
     assert ledger.entries("t")[0].status == "reserved"
     resumed = fit(build(), path, ledger, FixedRandomness(), resume=True)
     assert resumed.finished_
@@ -339,29 +345,44 @@ def test_ctrl_c_within_a_private_step_counts_it_as_done() -> None:
         def batch(self, step: int, network: AdaptationNetwork) -> TargetBatch:
             raise KeyboardInterrupt
 
-    saved: list[int] = []
-    one = trainer(replace(QUICK, align_from=1))
-    assert not one.run(Interrupted(), saved.append)
+    one = training(replace(QUICK, align_from=1))
+    one.target = Interrupted()
+    loop, saved = watched(one)
+    assert not loop.run()
     assert saved == [3, 1]
+
+
+def watched(objective: AdaptationObjective) -> tuple[Loop, list[int]]:
+    """A run, and the steps from which its checkpoints say to go on."""
+    saved: list[int] = []
+    resume_at = objective.resume_at
+
+    def noted(step: int, interrupted: bool) -> int:
+        saved.append(resume_at(step, interrupted))
+        return saved[-1]
+
+    objective.resume_at = noted  # type: ignore[method-assign]
+    return Loop(objective, run={"seed": 0}), saved
 
 
 @pytest.mark.parametrize("last", [2, 3])
 @pytest.mark.parametrize("begun", [0, 4, 7, 8, 13, 22, 23])
 def test_a_checkpoint_claims_private_steps_before_they_are_done(begun: int, last: int) -> None:
     """Whenever the process dies, the step to go on from is past every private step that was begun."""
-    saved: list[int] = []
     done: list[int] = []
 
     class Watched:
         def batch(self, step: int, network: AdaptationNetwork) -> TargetBatch:
-            assert saved[-1] > one.step, "this step was not claimed"
+            assert saved[-1] > loop.step, "this step was not claimed"
             done.append(step)
             frames = torch.eye(80)[:, :, None]
             return TargetBatch(slices=torch.randn(64, 80, 1), directions=frames, noise_scale=1.0, null_share=0.0)
 
-    one = trainer(replace(QUICK, align_to=last))
-    one.step = begun
-    assert one.run(Watched(), saved.append)
+    one = training(replace(QUICK, align_to=last))
+    one.target = Watched()
+    loop, saved = watched(one)
+    loop.step = begun
+    assert loop.run()
     assert one.first_aligned == 8
     assert done == list(range(max(0, begun - 8), 8 * (last - 1)))
     assert all(step <= 24 for step in saved)
@@ -374,7 +395,7 @@ def test_a_run_goes_on_only_as_what_it_was(tmp_path: Path) -> None:
     other = DomainAdapter(epsilon=EPSILON + 1, delta=DELTA, settings=QUICK, random_state=4)
     with pytest.raises(ModelError, match="promise"):
         fit(other, path, ledger, FixedRandomness(), resume=True)
-    with pytest.raises(BudgetError, match="no entry"):
+    with pytest.raises(BudgetError, match="no open entry"):
         fit(adapter, path, Ledger(), FixedRandomness(), resume=True)
 
 
@@ -390,9 +411,9 @@ def test_a_checkpoint_is_neither_lost_nor_left_without_its_ledger(tmp_path: Path
 
 
 def test_source_only_training_repeats_itself_by_its_seed() -> None:
-    first, second, other = trainer(seed=3), trainer(seed=3), trainer(seed=4)
+    first, second, other = training(seed=3), training(seed=3), training(seed=4)
     for one in (first, second, other):
-        one.warm_up()
+        train(one, one.first_aligned)
     assert same(weights(first.network), weights(second.network))
     assert not same(weights(first.network), weights(other.network))
 
@@ -462,7 +483,7 @@ def test_bad_parameters_are_named() -> None:
 def test_sizes_and_ranges_are_brought_together() -> None:
     """Bytes of 8×8 beside floats of 9×9."""
     images, labels, target, _ = domains()
-    larger = pictures(target, origin="t", image_size=(9, 9))[:, 0]
+    larger = unit_images(target, origin="t", image_size=(9, 9))[:, 0]
     settings = replace(QUICK, epochs=1, align_from=1, images_per_epoch=128)
     adapter = DomainAdapter(epsilon=EPSILON, delta=DELTA, settings=settings, image_size=(10, 10))
     adapter.fit((images * 255).astype(np.uint8), labels, larger)

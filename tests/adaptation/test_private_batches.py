@@ -166,12 +166,12 @@ def test_resuming_needs_the_debit_and_goes_on_after_what_was_done() -> None:
     with pytest.raises(BudgetError, match="already"):
         resumed.batch(4, flat)
     assert resumed.batch(5, flat).rows.shape == (first.plan.num_rows, 6)
-    with pytest.raises(BudgetError, match="no entry"):
+    with pytest.raises(BudgetError, match="no open entry"):
         resume_batches(records(), first.plan, binding="0" * 64, done=5, **common)
-    with pytest.raises(BudgetError, match="no entry"):
+    with pytest.raises(BudgetError, match="no open entry"):
         resume_batches(records(), first.plan, binding=first.binding, done=5, **{**common, "ledger": Ledger()})
     ledger.cancel(first.entry)
-    with pytest.raises(BudgetError, match="no entry"):
+    with pytest.raises(BudgetError, match="no open entry"):
         resume_batches(records(), first.plan, binding=first.binding, done=5, **common)
 
 
@@ -218,3 +218,32 @@ def test_what_is_refused() -> None:
         paid(SystemRandomness()).batch(0, lambda batch: np.zeros((3, DIM)))
     with pytest.raises(MicrotomeError, match="not finite"):
         paid(SystemRandomness()).batch(0, lambda batch: np.full((len(batch), DIM), np.nan))
+
+
+def test_a_run_that_was_completed_is_not_done_again_from_an_old_checkpoint() -> None:
+    ledger = Ledger()
+    first = paid(SystemRandomness(), ledger)
+    ledger.settle(first.entry, artefact="model")
+    with pytest.raises(BudgetError, match="no open entry"):
+        resume_batches(
+            records(), first.plan, binding=first.binding, done=5, ledger=ledger, dataset="faces",
+            randomness=SystemRandomness(),
+        )  # fmt: skip
+
+
+def test_an_encoder_that_begins_to_mix_later_is_found_out() -> None:
+    batches, calls = paid(SystemRandomness()), []
+
+    def later(batch: np.ndarray) -> np.ndarray:
+        calls.append(len(batch))
+        mixed = flat(batch)
+        if len(calls) > 40:
+            mixed[0] = mixed.sum(axis=0)
+        return mixed
+
+    def all_steps() -> None:
+        for step in range(STEPS):
+            batches.batch(step, later)
+
+    with pytest.raises(MicrotomeError, match="one by one"):
+        all_steps()

@@ -12,18 +12,19 @@ from digits import DELTA, EPSILON, QUICK, domains
 
 from microtome.accounting import Ledger
 from microtome.adaptation import DomainAdapter, Side
-from microtome.adaptation.moments import TargetMoments
 from microtome.adaptation.network import build_network
-from microtome.adaptation.pictures import pictures
+from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.synthetic_source import synthetic_source
-from microtome.adaptation.trainer import AdaptationTrainer, Source
+from microtome.adaptation.target_moments import TargetMoments
 from microtome.adaptation.transform import ImageTransform
+from microtome.adaptation.unit_images import unit_images
 from microtome.errors import ModelError, ParameterError, TableError
 from microtome.images import ImageSet
 from microtome.private import release_images
 from microtome.progress import silent
 from microtome.release import ImageRelease
 from microtome.schema import ImageSchema
+from microtome.training import Loop
 from support import repeatable_noise
 
 SCHEMA = ImageSchema(height=8, width=8, low=0.0, high=1.0)
@@ -54,7 +55,7 @@ def target() -> tuple[np.ndarray, np.ndarray]:
     with torch.no_grad():
         for name, value in LOOK.items():
             look.parameters_[names.index(name)] = value
-        drawn = look(torch.from_numpy(pictures(dimmed / 0.7, origin="target", value_range=(-1e-6, 1 + 1e-6))))
+        drawn = look(torch.from_numpy(unit_images(dimmed / 0.7, origin="target", value_range=(-1e-6, 1 + 1e-6))))
     return drawn.numpy()[:, 0], labels
 
 
@@ -70,9 +71,9 @@ def test_a_private_source_is_learnt_in_the_look_of_a_public_target(
     shown, truth = target()
     drawn = synthetic_source(released, 0, silent)
     assert drawn.labels is not None
-    plain = Source(images=torch.from_numpy(pictures(drawn, origin="drawn")), labels=torch.from_numpy(drawn.labels))
-    floor = AdaptationTrainer(build_network((1, 8, 8), 10, SETTINGS.radius, 0), plain, SETTINGS, seed=0)
-    floor.run(None)
+    plain = Source(images=torch.from_numpy(unit_images(drawn, origin="drawn")), labels=torch.from_numpy(drawn.labels))
+    floor = AdaptationObjective(build_network((1, 8, 8), 10, SETTINGS.radius, 0), plain, SETTINGS, seed=0)
+    Loop(floor, run={"seed": 0}).run()
     with torch.no_grad():
         found = floor.network.classify(floor.network.rows(torch.from_numpy(shown[:, None]))).argmax(dim=1).numpy()
     reached = adapter.score(shown, truth)

@@ -12,18 +12,18 @@ import torch
 from digits import QUICK, domains
 
 from microtome.adaptation import AdaptationSettings, DomainAdapter
-from microtome.adaptation.checkpoint import AdaptationCheckpoint
-from microtome.adaptation.moments import TargetMoments
-from microtome.adaptation.pictures import pictures
+from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.redrawing import learn_transform, redrawn
-from microtome.adaptation.trainer import Source
+from microtome.adaptation.target_moments import TargetMoments
 from microtome.adaptation.transform import ImageTransform
+from microtome.adaptation.unit_images import unit_images
 from microtome.errors import ModelError, ParameterError, ReleaseError
 from microtome.images import ImageSet
 from microtome.private import release_images
 from microtome.progress import silent
 from microtome.release import ImageRelease
 from microtome.schema import ImageSchema
+from microtome.training import Checkpoint, Loop
 from support import repeatable_noise
 
 SIZE = (16, 16)
@@ -39,7 +39,7 @@ Published = Callable[..., ImageRelease]
 def source() -> Source:
     images, labels, _, _ = domains()
     return Source(
-        images=torch.from_numpy(pictures(images, origin="source", image_size=SIZE)), labels=torch.from_numpy(labels)
+        images=torch.from_numpy(unit_images(images, origin="source", image_size=SIZE)), labels=torch.from_numpy(labels)
     )
 
 
@@ -58,7 +58,7 @@ def target() -> tuple[np.ndarray, np.ndarray]:
     from sklearn.datasets import load_digits
 
     plain = (load_digits(return_X_y=True)[0][900:] / 16.0).astype(np.float32).reshape(-1, 8, 8)
-    images = torch.from_numpy(pictures(plain, origin="target", image_size=SIZE))
+    images = torch.from_numpy(unit_images(plain, origin="target", image_size=SIZE))
     with torch.no_grad():
         drawn = true_look()(images).numpy().transpose(0, 2, 3, 1)
     return np.concatenate([drawn] * 3), np.concatenate([labels] * 3)
@@ -182,13 +182,12 @@ def test_adapted_to_a_release_it_classifies_the_target_better(published: Publish
 
 def _source_alone(settings: AdaptationSettings) -> float:
     from microtome.adaptation.network import build_network
-    from microtome.adaptation.trainer import AdaptationTrainer
 
-    trainer = AdaptationTrainer(build_network((1, *SIZE), 10, 0.5, 0), source(), settings, seed=0)
-    trainer.run(None)
+    trained = AdaptationObjective(build_network((1, *SIZE), 10, 0.5, 0), source(), settings, seed=0)
+    Loop(trained, run={"seed": 0}).run()
     shown, truth = target()
     with torch.no_grad():
-        logits = trainer.network.classify(trainer.network.rows(torch.from_numpy(shown[:897].transpose(0, 3, 1, 2))))
+        logits = trained.network.classify(trained.network.rows(torch.from_numpy(shown[:897].transpose(0, 3, 1, 2))))
     return float((logits.argmax(dim=1).numpy() == truth[:897]).mean())
 
 
@@ -207,7 +206,7 @@ def test_training_on_a_release_repeats_itself_and_resumes(published: Published, 
     stopped = DomainAdapter(settings=settings, random_state=3)
     stopped.fit(images, labels, release, checkpoint=path, progress=Stop())
     assert not stopped.finished_
-    assert AdaptationCheckpoint.load(path).step == 10
+    assert Checkpoint.load(path).step == 10
     resumed = DomainAdapter(settings=settings, random_state=3)
     resumed.fit(images, labels, str(release.path), checkpoint=path, resume=True)
     assert resumed.model_.fingerprint() == whole.model_.fingerprint()

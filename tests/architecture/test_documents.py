@@ -15,7 +15,7 @@ from microtome.schema import Column
 from microtome.training import FitSettings, LossMix
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 GOLDEN = ROOT / "tests" / "release" / "golden" / "version-1.release"
 MACHINE_PATHS = re.compile(r"(?<![\w.])/(work|home|root|tmp|Users|mnt|srv)/|\.\./shared")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -34,7 +34,10 @@ EXPECTED = [
     "docs/method.md",
     "docs/kinds.md",
     "docs/report.md",
+    "docs/architecture.md",
+    "docs/releasing.md",
 ]
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 
 
 def text_of(name: str) -> str:
@@ -106,6 +109,14 @@ def test_links_between_documents_lead_somewhere(path: Path) -> None:
     for target in LINK.findall(path.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("path", [path for path in DECISIONS if path.stem != "README"], ids=lambda path: path.stem)
+def test_a_decision_says_why_and_is_listed(path: Path) -> None:
+    written = path.read_text(encoding="utf-8")
+    for part in ("**Context.**", "**Decision", "**Considered.**", "**Consequences.**"):
+        assert part in written, part
+    assert f"]({path.name})" in text_of("docs/decisions/README.md")
 
 
 def test_schema_document_describes_every_key() -> None:

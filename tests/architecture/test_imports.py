@@ -101,20 +101,16 @@ def test_noise_is_added_in_one_place() -> None:
     assert used == {("slicing.py", "__call__"), ("randomness.py", "noisy_counts")}
 
 
-def test_one_function_turns_rows_into_a_release() -> None:
-    makers = [(path.name, inside) for path in PRIVATE for inside, called in calls(path) if called == "SlicingMechanism"]
-    writers = [(path.name, inside) for path in PRIVATE for inside, called in calls(path) if called == "ContainerWriter"]
-    assert makers == [
-        ("batches.py", "batch"),
-        ("curator.py", "_publish_slices"),
-        ("image_curator.py", "_publish_rows"),
-    ]
-    assert writers == [
-        ("curator.py", "_publish_slices"),
-        ("curator.py", "_publish_aggregates"),
-        ("image_curator.py", "_publish_moments"),
-        ("image_curator.py", "_publish_rows"),
-    ]
+def test_one_door_turns_records_into_a_release() -> None:
+    """One maker, one writer, one reservation, one place where a pass is asked for what it counted."""
+
+    def callers(name: str) -> list[tuple[str, str]]:
+        return [(path.name, inside) for path in PRIVATE for inside, called in calls(path) if called == name]
+
+    assert set(callers("ContainerWriter")) == {("door.py", "_write")}
+    assert callers("Manifest") == [("door.py", "_manifest")]
+    assert callers("reserved") == [("door.py", "release")]
+    assert {path for path, _ in callers("Published")} == {"table_source.py", "image_source.py"}
 
 
 @pytest.mark.parametrize("path", PRIVATE, ids=lambda path: path.name)

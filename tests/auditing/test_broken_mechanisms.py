@@ -16,7 +16,9 @@ import pytest
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.auditing import AuditKind, AuditRun, AuditSetting, Finding
 from microtome.errors import ReleaseError
-from microtome.private import ImageCurator, aggregating, curator, profile, randomness, shuffling, slicing
+from microtome.private import aggregating, profile, randomness, shuffling, slicing, table_source
+from microtome.private.image_rows import ImageBlock
+from microtome.private.image_source import ClassRows
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.profile import ProfileBudget, Tally
 from microtome.release import Promise
@@ -188,13 +190,13 @@ def image_contrasts(scene: Any, coins: np.ndarray) -> np.ndarray:
 
 
 def test_images_in_the_order_of_the_set(monkeypatch: Patch) -> None:
-    def rows_in_order(self: ImageCurator, sizes: tuple[int, ...], radius: float) -> Iterator[np.ndarray]:
+    def rows_in_order(self: ClassRows, blocks: Iterator[ImageBlock]) -> Iterator[np.ndarray]:
         ((rows, classes),) = self.images.blocks()
         for number, size in enumerate(sizes):
             mine = rows[classes == number] / radius
             yield np.concatenate([mine, np.zeros((size - len(mine), rows.shape[1]))])
 
-    monkeypatch.setattr(ImageCurator, "_class_rows", rows_in_order)
+    monkeypatch.setattr(ClassRows, "padded", rows_in_order)
     found = audited(replace(IMAGES, neighbours=Neighbours.ADD_REMOVE, as_published=True))
     assert found.curve.is_violation
     assert "order of the file" in found.curve.attack
@@ -229,12 +231,12 @@ def test_too_little_noise_on_counts_of_rounding(monkeypatch: Patch) -> None:
 
 def test_too_little_noise_that_the_file_admits(monkeypatch: Patch) -> None:
     """The plan asks for less noise and states it: then the stated events do not add up to the promise."""
-    sound = curator.plan_slices
+    sound = table_source.plan_slices
 
     def plan(settings: Any, *rest: Any) -> Any:
         return sound(replace(settings, epsilon=1.4 * settings.epsilon), *rest)
 
-    monkeypatch.setattr(curator, "plan_slices", plan)
+    monkeypatch.setattr(table_source, "plan_slices", plan)
     with pytest.raises(ReleaseError, match="contradicted by its own events"):
         audited(RECORDS, releases=60)
     # Were such a file not refused, the audit would see it.
@@ -271,12 +273,7 @@ def test_a_leaked_count(setting: AuditSetting, monkeypatch: Patch) -> None:
 @pytest.mark.slow
 def test_padding_left_out(monkeypatch: Patch) -> None:
     """As many rows as records."""
-    sound = curator.plan_slices
-
-    def plan(settings: Any, dim: int, num_records: int, spent: Any) -> Any:
-        return replace(sound(settings, dim, num_records, spent), num_rows=num_records)
-
-    monkeypatch.setattr(curator, "plan_slices", plan)
+    monkeypatch.setattr(table_source, "padded_rows", lambda settings, num_records: num_records)
     found = audited(AS_PUBLISHED)
     assert found.curve.is_violation
     assert "number of rows" in found.curve.attack

@@ -20,7 +20,7 @@ from fit_support import planted, planted_release
 from microtome.cli import demo
 from microtome.release import Release, manifest
 from microtome.synthesis import Synthesizer
-from microtome.training import Checkpoint, Trainer
+from microtome.training import Checkpoint, Loop, Trainer
 from support import fill_disk
 
 EXPLAINED, USAGE, INTERRUPTED = 1, 2, 130
@@ -153,14 +153,14 @@ def test_full_disk(microtome: Command, desk: Path, monkeypatch: pytest.MonkeyPat
 def test_interrupt_writes_the_best_model_and_says_so(
     microtome: Command, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    advance = Trainer._advance
+    advance = Loop.advance
 
-    def interrupted(self: Trainer, loss: Any) -> None:
-        if self._step == 12:
+    def interrupted(self: Loop) -> None:
+        if self.step == 12:
             raise KeyboardInterrupt
-        advance(self, loss)
+        advance(self)
 
-    monkeypatch.setattr(Trainer, "_advance", interrupted)
+    monkeypatch.setattr(Loop, "advance", interrupted)
     outcome = microtome(*arguments(desk))
     assert outcome.code == INTERRUPTED
     assert "interrupted: this is the best model so far; --resume goes on from" in words(outcome.out)
@@ -168,7 +168,7 @@ def test_interrupt_writes_the_best_model_and_says_so(
     assert written(desk) == ["out.model", "out.model.checkpoint"]
     assert len(Synthesizer.load(desk / "out.model").sample(10)) == 10
 
-    monkeypatch.setattr(Trainer, "_advance", advance)
+    monkeypatch.setattr(Loop, "advance", advance)
     refused(microtome, desk, "exists")
     assert microtome(*arguments(desk, "--resume")).code == 0
     assert written(desk) == ["out.model"]
@@ -176,10 +176,10 @@ def test_interrupt_writes_the_best_model_and_says_so(
 
 
 def test_interrupt_before_anything_is_learnt(microtome: Command, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: Trainer) -> Any:
+    def interrupted(self: Trainer, seed: int) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Trainer, "_measures", interrupted)
+    monkeypatch.setattr(Trainer, "_objective", interrupted)
     refused(microtome, desk, "what was not complete is discarded", code=INTERRUPTED)
 
 
@@ -210,13 +210,13 @@ def test_killed_fit_leaves_a_checkpoint_and_resumes(microtome: Command, desk: Pa
     resumed = process(
         *arguments(desk, "--resume"),
         before=f"""
-        import microtome.training.trainer as trainer
-        advance = trainer.Trainer._advance
-        def stopping(self, loss):
-            if self._step == {killed.step + 7}:
+        from microtome.training import Loop
+        advance = Loop.advance
+        def stopping(self):
+            if self.step == {killed.step + 7}:
                 raise KeyboardInterrupt
-            advance(self, loss)
-        trainer.Trainer._advance = stopping
+            advance(self)
+        Loop.advance = stopping
         """,
     )
     out, err = resumed.communicate()

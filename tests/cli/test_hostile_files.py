@@ -242,14 +242,14 @@ run()
 """
 PATCHES = {
     "sample": """
-        from microtome.synthesis import sampler
-        sampler.CHUNK_ROWS = 10
-        draw = sampler.Sampler._distributions
+        from microtome.synthesis import synthetic_rows
+        synthetic_rows.CHUNK_ROWS = 10
+        draw = synthetic_rows.SyntheticRows._distributions
         def slowly(*arguments):
             print("working", flush=True)
             time.sleep(0.05)
             return draw(*arguments)
-        sampler.Sampler._distributions = slowly
+        synthetic_rows.SyntheticRows._distributions = slowly
     """,
     "report": """
         from microtome.evaluation import reporting
@@ -260,22 +260,22 @@ PATCHES = {
         reporting.compare_pairs = slowly
     """,
     "fit": """
-        from microtome.training import trainer
-        advance = trainer.Trainer._advance
-        def slowly(self, loss):
+        from microtome.training import Loop
+        advance = Loop.advance
+        def slowly(self):
             print("working", flush=True)
             time.sleep(0.05)
-            advance(self, loss)
-        trainer.Trainer._advance = slowly
+            advance(self)
+        Loop.advance = slowly
     """,
     "tune": """
-        from microtome.training import trainer
-        advance = trainer.Trainer._advance
-        def slowly(self, loss):
+        from microtome.training import Loop
+        advance = Loop.advance
+        def slowly(self):
             print("working", flush=True)
             time.sleep(0.05)
-            advance(self, loss)
-        trainer.Trainer._advance = slowly
+            advance(self)
+        Loop.advance = slowly
     """,
     "audit": """
         from microtome.auditing import session

@@ -12,7 +12,7 @@ from microtome.demo import population, population_schema
 from microtome.evaluation.anonymity import NOT_INSTALLED, anonymeter_risks, frame_of
 from microtome.evaluation.attacks import Attacks, attack, most_members_found
 from microtome.evaluation.coded import CodedTable, code_tables
-from microtome.evaluation.neighbours import Embedding, nearest
+from microtome.evaluation.nearest_rows import Embedding, nearest
 from microtome.evaluation.tables import read_table
 
 

@@ -12,7 +12,6 @@ from microtome.accounting import Neighbours
 from microtome.errors import ModelError
 from microtome.generators import RowLayout
 from microtome.schema import Codebook
-from microtome.training.statistics import row_layout
 from support import levels_of
 
 LAYOUT = RowLayout(
@@ -38,7 +37,7 @@ def test_encode_agrees_with_the_codebook(neighbours: Neighbours, tmp_path: Path)
     release = planted_release(tmp_path / "r.release", table=table, neighbours=neighbours)
     codebook: Codebook = release.codebook
     levels = levels_of(table, codebook)
-    layout = row_layout(release)
+    layout = RowLayout.of(release.codebook)
     encoded = layout.encode(layout.one_hot(torch.from_numpy(levels)))
     np.testing.assert_allclose(encoded.numpy(), codebook.encode(levels), atol=1e-6)
 

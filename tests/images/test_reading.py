@@ -100,14 +100,11 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     (tmp_path / "cut").write_bytes(whole.read_bytes()[:-3])
     folder = write_folder(tmp_path / "mixed")
     Image.fromarray(np.zeros((9, 4), np.uint8)).save(folder / "2" / "odd.png")
-    empty = write_folder(tmp_path / "empty")
-    (empty / "7").mkdir()
     (tmp_path / "text.txt").write_text("no images")
     np.savez(tmp_path / "other.npz", weights=PIXELS)
     for path, message in [
         (tmp_path / "cut", "bytes of data where sizes"),
         (folder, "odd.png is 9 × 4 .* others are 5 × 4"),
-        (empty, "holds no images"),
         (tmp_path / "text.txt", "is no image set"),
         (tmp_path / "other.npz", "has no images"),
         (tmp_path / "nowhere", "no such file"),
@@ -141,3 +138,15 @@ def test_the_real_sets_where_they_are() -> None:
     assert (images.pixels.shape, images.labels[:5].tolist()) == ((10_000, 28, 28, 1), [7, 2, 1, 0, 4])
     images = read_images(usps, part="test")
     assert (images.pixels.shape, len(np.unique(images.labels))) == ((2007, 16, 16, 1), 10)  # type: ignore[arg-type]
+
+
+def test_a_class_without_images_is_no_error(tmp_path: Path) -> None:
+    """Whether it is empty is a fact about the images, and refusing it would tell it."""
+    folder = write_folder(tmp_path / "pictures")
+    whole = read_images(folder)
+    (folder / "7").mkdir()
+    assert len(read_images(folder)) == len(whole)
+    bare = tmp_path / "bare"
+    (bare / "7").mkdir(parents=True)
+    with pytest.raises(TableError, match="hold no images"):
+        read_images(bare)

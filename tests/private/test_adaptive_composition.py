@@ -19,8 +19,20 @@ from microtome.errors import MicrotomeError, ParameterError
 from microtome.private import PrivacySettings
 from microtome.private.plan import longest_rows, plan_profile, plan_slices
 from microtome.private.slicing import draw_directions
-from microtome.schema import COARSE, CategoryCells, Column, ColumnCode, Kind, NumberCells, Schema, initial_cells
+from microtome.schema import (
+    COARSE,
+    FINE,
+    CategoryCells,
+    Column,
+    ColumnCode,
+    Fineness,
+    Kind,
+    NumberCells,
+    Schema,
+    initial_cells,
+)
 from microtome.schema.codebook import _most_levels
+from microtome.schema.margins import rare_share
 from support import FixedRandomness, people, people_schema, publish
 
 SCHEMA = people_schema()
@@ -129,8 +141,11 @@ COLUMNS = [
 
 
 @settings(max_examples=150, deadline=None)
-@given(column=st.sampled_from(COLUMNS), seed=st.integers(0, 10**6), noise=st.sampled_from([1e-3, 1.0, 100.0]))
-def test_no_column_has_more_levels_than_its_bound(column: Column, seed: int, noise: float) -> None:
+@given(
+    column=st.sampled_from(COLUMNS), seed=st.integers(0, 10**6), noise=st.sampled_from([1e-3, 1.0, 100.0]),
+    fineness=st.sampled_from([COARSE, FINE]),
+)  # fmt: skip
+def test_no_column_has_more_levels_than_its_bound(column: Column, seed: int, noise: float, fineness: Fineness) -> None:
     rng = np.random.default_rng(seed)
     cells = initial_cells(column)
     if cells is None:
@@ -141,7 +156,8 @@ def test_no_column_has_more_levels_than_its_bound(column: Column, seed: int, noi
     if isinstance(cells, NumberCells) and rng.random() < 0.5:
         counts[rng.integers(0, len(cells), 10)] += 3000.0
     noisy = counts + rng.normal(0, noise, len(cells))
-    code = ColumnCode.from_counts(column, cells, noisy, noise_scale=noise, total=10_000.0, fineness=COARSE)
-    bound = _most_levels(column, COARSE)
-    assert bound is not None
-    assert code.num_levels <= bound
+    code = ColumnCode.from_counts(column, cells, noisy, noise_scale=noise, total=10_000.0, fineness=fineness)
+    for known in {0.0, rare_share(noise, 10_000.0)}:
+        bound = _most_levels(column, fineness, known)
+        assert bound is not None
+        assert code.num_levels <= bound

@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 from microtome.accounting import Accountant, GaussianEvent, Ledger, Neighbours, delta, epsilon
 from microtome.errors import BudgetError, MicrotomeError, ParameterError, TableError
-from microtome.private import Curator, PrivacySettings, RunSettings, open_table, release
+from microtome.private import Door, PrivacySettings, RunSettings, TableSource, open_table, release
 from microtome.private.aggregating import (
     MOST_CLASSES,
     AggregatePlan,
@@ -23,7 +23,7 @@ from microtome.private.aggregating import (
     plan_aggregates,
     plan_tables,
 )
-from microtome.private.plan import check_table_size, plan_profile
+from microtome.private.plan import check_size, plan_profile
 from microtome.private.profile import Tally
 from microtome.private.randomness import GRID
 from microtome.private.table import PrivateTable
@@ -471,17 +471,16 @@ def test_a_table_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> Non
             for _ in range(self.reads):
                 yield from self.inner.blocks(schema, num_rows)
 
-    curator = Curator(
-        table=Growing(open_table(people())),  # type: ignore[arg-type]
-        schema=people_schema(),
+    door = Door(
         settings=settings_of(),
         run=RunSettings(threads=1),
         ledger=Ledger(),
         dataset="people",
         randomness=FixedRandomness(),
     )
+    growing: Any = Growing(open_table(people()))
     with pytest.raises(TableError, match="changed while it was read"):
-        curator.release(tmp_path / "t.release")
+        door.release(TableSource(table=growing, schema=people_schema()), tmp_path / "t.release")
     assert not (tmp_path / "t.release").exists()
 
 
@@ -563,4 +562,4 @@ def test_tables_of_few_columns_can_be_released(columns: tuple[str, ...], tmp_pat
 
 
 def test_more_rows_than_can_be_shuffled_can_be_counted() -> None:
-    check_table_size(settings_of(delta=1e-12), 2 * 10**9, "the table")
+    check_size(settings_of(delta=1e-12), 2 * 10**9, "the table")

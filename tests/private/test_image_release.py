@@ -14,15 +14,15 @@ from microtome.accounting import GaussianEvent, Ledger, Neighbours, delta, epsil
 from microtome.errors import BudgetError, OutputError, ParameterError, TableError
 from microtome.images import ImageSet
 from microtome.private import (
-    ImageCurator,
     PrivacySettings,
     PrivateImages,
-    RunSettings,
     release_images,
 )
 from microtome.private.image_plan import class_rows, plan_image_profile, plan_image_slices, plan_moments
-from microtome.private.image_rows import Block
+from microtome.private.image_rows import ImageBlock
+from microtome.private.image_source import ClassRows
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums, quantised
+from microtome.private.slicing import SlicingMechanism
 from microtome.release import (
     Artefact,
     ImageMomentsRelease,
@@ -94,7 +94,7 @@ def extreme_rows(rng: np.random.Generator, dim: int) -> Iterator[tuple[np.ndarra
 def published(rows: np.ndarray, classes: np.ndarray, plans: Any, centres: np.ndarray) -> list[np.ndarray]:
     """What each pass would publish without noise, in units of its noise: the coordinates of one Gaussian mechanism."""
     profile, moments = plans
-    block: Block = (rows, classes)
+    block = ImageBlock(rows, classes)
     counts, means = ImageCounts(3, 10.0), MeanSums(3, rows.shape[1], 1.0)
     seconds = MomentSums(centres, 1.0, 0.6, 1.8)
     for tally in (counts, means, seconds):
@@ -164,15 +164,11 @@ def test_a_neighbour_moves_rows_of_a_records_release_by_no_more_than_planned(
     radius = 2.0
     totals = []
     for which in (images, other):
-        curator = ImageCurator(
-            images=PrivateImages(which, SCHEMA),
-            settings=settings_of(kind=ReleaseKind.RECORDS),
-            run=RunSettings(),
-            ledger=Ledger(None),
-            dataset="x",
-            randomness=FixedRandomness(),
+        slicing = SlicingMechanism(
+            directions=np.eye(SCHEMA.dim), noise_scale=1.0, nonnegative=False, randomness=FixedRandomness()
         )
-        rows = [clipped(rows) for rows in curator._class_rows((60, 60, 60), radius)]
+        padded = ClassRows(sizes=(60, 60, 60), slicing=slicing, radius=radius, subsample=None, width=12)
+        rows = [clipped(rows) for rows in padded.padded(PrivateImages(which, SCHEMA).blocks(17))]
         totals.append(np.stack([part.sum(axis=0) for part in rows]))
         assert all(len(part) == 60 for part in rows)
     assert np.linalg.norm(totals[0] - totals[1]) <= plan.row_distance + 1e-9

@@ -145,7 +145,7 @@ def test_sums_over_images(schema: ImageSchema, num_images: int) -> None:
         moments = MomentSums(centres, code.largest / 32, 0.7, 2.1)
         for rows in blocks:
             part = ImageSet.from_arrays(images.pixels[rows], images.labels[rows])  # type: ignore[index]
-            for block in PrivateImages(part, schema).blocks():
+            for block in PrivateImages(part, schema).blocks(500):
                 for sums in (counts, means, moments):
                     sums.add(block)  # type: ignore[attr-defined]
         return [counts.classes, counts.contrasts, means.sums, moments.second, moments.spreads]

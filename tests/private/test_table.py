@@ -238,3 +238,23 @@ def test_parquet_cut_short_after_it_was_opened(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(TableError, match=r"t\.parquet"):
         list(opened.blocks(people_schema(), 100))
+
+
+@pytest.mark.parametrize("last", [2**53 + 1, None])
+def test_whole_numbers_that_a_gap_would_round_are_refused(last: int | None) -> None:
+    """In pandas one missing value turns whole numbers into floats: everybody's value would depend on one record."""
+    frame = pd.DataFrame({"code": [2**53 + 1] * 5 + [last]})
+    schema = Schema(columns=(Column(name="code", kind=Kind.INTEGER),))
+    if last is None:
+        with pytest.raises(TableError, match="cannot hold exactly"):
+            list(open_table(frame).blocks(schema, 10))
+    else:
+        (block,) = open_table(frame).blocks(schema, 10)
+        assert set(block["code"].to_pylist()) == {2**53 + 1}
+
+
+def test_cells_with_line_breaks_are_read_wherever_a_block_ends(tmp_path: Path) -> None:
+    path = tmp_path / "notes.csv"
+    path.write_text("note,age\n" + '"two\nlines",3\n' * 700_000)
+    schema = Schema(columns=(Column(name="age", kind=Kind.INTEGER),))
+    assert sum(block.num_rows for block in open_table(path).blocks(schema, 1 << 16)) == 700_000

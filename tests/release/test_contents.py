@@ -190,3 +190,53 @@ def test_figures_that_make_no_sense(kind: str, place: tuple[Any, ...], value: An
         manifest[place[-1]] = value
 
     refused(changed(tmp_path / "r", kind, change), said)
+
+
+def weaker(manifest: dict[str, Any]) -> None:
+    mechanism = manifest["mechanism"]
+    name = next(name for name in ("noise_scale", "count_noise", "mean_noise", "pair_noise") if name in mechanism)
+    found = mechanism[name]
+    mechanism[name] = [[0.5 * one for one in row] for row in found] if name == "pair_noise" else 0.5 * found
+
+
+def weaker_profile(manifest: dict[str, Any]) -> None:
+    manifest["codebook"]["columns"][0]["noise_scale"] *= 0.01
+
+
+def replaced_relation(manifest: dict[str, Any]) -> None:
+    manifest["promise"]["neighbours"] = "replace-one"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("change", [weaker, weaker_profile, replaced_relation])
+def test_noise_that_its_events_contradict(kind: str, change: Callable[..., None], tmp_path: Path) -> None:
+    """The promise is computed from the events: these have to be those of the mechanism beside them."""
+    if change is weaker_profile and kind.startswith("image"):
+        return  # no codebook
+    if change is weaker and kind == "rounding":
+        return  # one column, and so no table
+    refused(changed(tmp_path / "r", kind, change), "its events|its slices")
+
+
+def test_a_promise_of_nothing_and_one_without_end(tmp_path: Path) -> None:
+    nothing = [{"kind": "failure", "probability": 0.0, "reason": "none"}]
+    endless = {"kind": "repeated", "count": 10**9, "event": {"kind": "gaussian", "mu": 1e-9}}
+    for events in (nothing, [{"kind": "gaussian", "mu": 0.0}, *nothing]):
+        manifest = manifest_of(golden("aggregates"))
+        manifest["promise"]["events"] = events
+        refused(made(tmp_path / "r", "aggregates", json.dumps(manifest)), "lists|events")
+    refused(changed(tmp_path / "r", "records", lambda one: one["promise"]["events"].append(endless)), "events")
+
+
+@pytest.mark.parametrize("insert", ['"rows":{"dtype":"I16","shape":[0],"data_offsets":[0,0]},', ""])
+def test_a_header_that_says_something_twice_or_more_than_is_covered(insert: str, tmp_path: Path) -> None:
+    content = golden("records").read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    header = content[8 : 8 + length].rstrip().decode()
+    if insert:
+        header = "{" + insert + header[1:]
+    else:
+        header = header.replace('"__metadata__": {', '"__metadata__": {"remark": "trust me", ', 1)
+    body = header.encode() + b" " * (-len(header.encode()) % 8)
+    (tmp_path / "r").write_bytes(struct.pack("<Q", len(body)) + body + content[8 + length :])
+    refused(tmp_path / "r", "twice|no checksum covers")

@@ -17,11 +17,11 @@ from sklearn.base import clone
 
 from fit_support import LatentClasses, RowsOnly, quick
 from microtome.errors import ModelError, OutputError, ParameterError, ReleaseError
+from microtome.generators import RowLayout
 from microtome.release import Release
 from microtome.synthesis import Synthesizer
-from microtome.synthesis.sampler import CHUNK_ROWS
+from microtome.synthesis.synthetic_rows import CHUNK_ROWS
 from microtome.training import Checkpoint, read_tensors, write_tensors
-from microtome.training.statistics import row_layout
 from support import fill_disk
 
 
@@ -219,7 +219,7 @@ def test_release_is_taken_by_path_or_in_hand(people_release: Release) -> None:
 
 
 def test_parameters_are_get_set_and_cloned(people_release: Release) -> None:
-    own = LatentClasses(row_layout(people_release))
+    own = LatentClasses(RowLayout.of(people_release.codebook))
     model = Synthesizer(quick(steps=3), generator=own, random_state=4)
     assert Synthesizer(**model.get_params()).get_params() == model.get_params()
     copy = clone(model)
@@ -256,7 +256,7 @@ def test_interrupted_fit_without_a_seed_resumes_its_own(people_release: Release,
 
 @pytest.mark.parametrize("kind", [LatentClasses, RowsOnly])
 def test_own_generators_are_fitted_saved_and_loaded(kind: Any, people_release: Release, tmp_path: Path) -> None:
-    layout, path = row_layout(people_release), tmp_path / "m"
+    layout, path = RowLayout.of(people_release.codebook), tmp_path / "m"
     model = Synthesizer(quick(steps=20), generator=kind(layout), random_state=0).fit(people_release)
     model.save(path)
     with pytest.raises(ModelError, match=f"{kind.__name__}.*load it with generator="):
@@ -270,7 +270,7 @@ def test_own_generators_are_fitted_saved_and_loaded(kind: Any, people_release: R
 
 
 def test_generator_of_rows_takes_no_conditions(people_release: Release) -> None:
-    model = Synthesizer(quick(steps=2), generator=RowsOnly(row_layout(people_release)), random_state=0)
+    model = Synthesizer(quick(steps=2), generator=RowsOnly(RowLayout.of(people_release.codebook)), random_state=0)
     with pytest.raises(ModelError, match="RowsOnly gives rows, not distributions"):
         model.fit(people_release).sample_conditions({"town": "Bern"}, 5)
 
@@ -284,7 +284,7 @@ class Tied(RowsOnly):
 
 
 def test_shared_weights_can_be_saved(people_release: Release, tmp_path: Path) -> None:
-    layout = row_layout(people_release)
+    layout = RowLayout.of(people_release.codebook)
     model = Synthesizer(quick(steps=2), generator=Tied(layout), random_state=0).fit(
         people_release, checkpoint=tmp_path / "c"
     )

@@ -28,14 +28,20 @@ from fit_support import (
 from microtome.accounting import Neighbours
 from microtome.demo import population, population_schema
 from microtome.errors import ParameterError
-from microtome.generators import MixtureGenerator, MixtureSettings
+from microtome.generators import MixtureGenerator, MixtureSettings, RowLayout
 from microtome.release import AggregatesRelease, ReleaseKind
 from microtome.release.moments import level_margins
 from microtome.schema import Column, Kind, Schema
 from microtome.synthesis import Synthesizer
-from microtome.training import Checkpoint, FitSettings, LossMix, Trainer
+from microtome.training import (
+    Checkpoint,
+    FitSettings,
+    LossMix,
+    Trainer,
+    aggregate_losses,
+    aggregates_objective,
+)
 from microtome.training.aggregate_losses import class_margins, class_shares, thinned_moments
-from microtome.training.statistics import row_layout
 from support import FixedRandomness, levels_of, publish
 
 Make = Callable[..., AggregatesRelease]
@@ -70,7 +76,9 @@ def test_thinned_views_are_independent_and_unbiased(held_out: float, make: Make,
     for seed in range(runs):
         drawn = np.triu(rng.standard_normal(exact.shape), 1)
         release.second = exact + noise * (drawn + drawn.transpose(0, 2, 1))
-        seen, unseen = thinned_moments(release, held_out, 64, torch.Generator().manual_seed(seed))
+        seen, unseen = thinned_moments(
+            release, class_margins(release), held_out, 64, torch.Generator().manual_seed(seed)
+        )
         sizes = np.maximum(class_shares(release) * release.num_records, 1.0)
         for number, size in enumerate(sizes):
             ours, theirs = seen[number], unseen[number]
@@ -226,17 +234,17 @@ def test_sliced_losses_are_refused(name: str, make: Make) -> None:
 
 def test_a_generator_of_ones_own_needs_a_release_without_a_pivot(make: Make) -> None:
     with pytest.raises(ParameterError, match="release with pivot 'none'"):
-        Trainer(make(), quick(), seed=0, generator=LatentClasses(row_layout(make()))).fit()
+        Trainer(make(), quick(), seed=0, generator=LatentClasses(RowLayout.of(make().codebook))).fit()
     release = make("none")
-    fit = Trainer(release, quick(steps=100), seed=0, generator=LatentClasses(row_layout(release))).fit()
+    fit = Trainer(release, quick(steps=100), seed=0, generator=LatentClasses(RowLayout.of(release.codebook))).fit()
     assert min(score for _, score in fit.history) < 0.5
 
 
 def test_settings_of_the_network_do_not_apply(make: Make) -> None:
     with pytest.raises(ParameterError, match="settings of the network do not apply"):
-        Trainer(make(), quick(), seed=0)
+        Trainer(make(), quick(), seed=0).fit()
     with pytest.raises(ParameterError, match="settings of the mixture do not apply"):
-        quick_mixture().settled(mixture=False)
+        quick_mixture().pace(mixture=False)
 
 
 def test_the_prior_keeps_noise_out(tmp_path: Path) -> None:
@@ -249,11 +257,10 @@ def test_the_prior_keeps_noise_out(tmp_path: Path) -> None:
     truth = true_tables(release, people)
     errors = []
     for prior in (0.0, MixtureSettings().prior):
-        trainer = Trainer(release, quick_mixture(mixture=MixtureSettings(components=64, prior=prior)), seed=0)
-        trainer.fit()
-        trainer._parameters.load_state_dict(trainer._checkpoint().model)
-        model = trainer.generator
+        settings, path = quick_mixture(mixture=MixtureSettings(components=64, prior=prior)), tmp_path / f"run {prior}"
+        model = Trainer(release, settings, seed=0, checkpoint=path).fit().generator
         assert isinstance(model, MixtureGenerator)
+        model.load_state_dict(dict(Checkpoint.load(path).model))
         rows = model.components().detach().double()
         found = (rows * model.weights()[:, None]).T @ rows
         errors.append(float(np.abs(found.numpy() - truth)[across(release)].sum()))
@@ -293,3 +300,16 @@ def test_a_pivot_of_one_class_changes_nothing(make: Make) -> None:
     wanted = joint(planted(), "shape", "colour")
     assert distance(joint(frame, "shape", "colour"), wanted) < 0.3 * from_independence(wanted)
     assert len(levels_of(planted(), release.codebook)) == 4000
+
+
+def test_margins_by_class_are_computed_once_a_fit(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[AggregatesRelease] = []
+
+    def counted(release: AggregatesRelease) -> np.ndarray:
+        calls.append(release)
+        return class_margins(release)
+
+    for module in (aggregate_losses, aggregates_objective):
+        monkeypatch.setattr(module, "class_margins", counted)
+    Trainer(make(), quick_mixture(steps=2), seed=0).fit()
+    assert len(calls) == 1

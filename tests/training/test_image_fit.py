@@ -13,10 +13,12 @@ from microtome.generators.image import ImageNetworkSettings
 from microtome.images import ImageSet
 from microtome.release import ImageRelease, ReleaseKind
 from microtome.schema import ImageSchema
-from microtome.synthesis import ImageSynthesizer
-from microtome.training.image_losses import ImageLossKind, MomentLoss
+from microtome.synthesis import Synthesizer
+from microtome.training import ImageFitSettings, Trainer
+from microtome.training.image_losses import MomentLoss
 from microtome.training.image_moments import class_moments, denoised, stretched
-from microtome.training.image_trainer import ImageFitSettings, ImageStart, ImageTrainer, build_image_generator
+from microtome.training.image_objective import build_image_generator
+from microtome.training.image_settings import ImageLossKind, ImageStart
 from support import FixedRandomness, publish_images
 
 QUICK = ImageFitSettings(steps=20, batch_size=64, check_every=10)
@@ -98,7 +100,7 @@ def test_refinement_lowers_the_loss_of_the_start(per_class: bool, releases: dict
     scores = []
     for generator in (
         build_image_generator(release, settings, moments, seed=0),
-        ImageTrainer(release, settings, seed=0).fit().generator,
+        Trainer(release, settings, seed=0).fit().generator,
     ):
         with torch.no_grad():
             random = torch.Generator().manual_seed(5)
@@ -112,7 +114,7 @@ def test_refinement_lowers_the_loss_of_the_start(per_class: bool, releases: dict
 def test_synthetic_digits_teach_a_classifier_the_real_ones(
     kind: str, digits: tuple[ImageSet, ImageSchema], releases: dict[str, ImageRelease]
 ) -> None:
-    drawn = ImageSynthesizer(QUICK, random_state=0).fit(releases[kind]).sample(1000)
+    drawn = Synthesizer(QUICK, random_state=0).fit(releases[kind]).sample(1000)
     assert drawn.pixels.dtype == np.uint8
     assert drawn.pixels.max() <= 16
     assert nearest_mean_accuracy(drawn, digits[0]) > 0.8
@@ -134,47 +136,47 @@ def test_sliced_losses_train_from_nothing(
         learning_rate=1e-2,
         num_slices=20,
     )
-    model = ImageSynthesizer(settings, random_state=0).fit(releases["records"])
+    model = Synthesizer(settings, random_state=0).fit(releases["records"])
     assert nearest_mean_accuracy(model.sample(1000, random_state=0), digits[0]) > 0.35
     with pytest.raises(ParameterError, match="looks at noisy rows"):
-        ImageTrainer(releases["aggregates"], settings, seed=0).fit()
+        Trainer(releases["aggregates"], settings, seed=0).fit()
 
 
 def test_a_run_that_stops_goes_on_as_if_it_had_not(tmp_path: Path, releases: dict[str, ImageRelease]) -> None:
     release, path = releases["aggregates"], tmp_path / "run"
-    whole = ImageTrainer(release, QUICK, seed=3).fit().generator.state_dict()
+    whole = Trainer(release, QUICK, seed=3).fit().generator.state_dict()
 
     def stop(stage: str, done: int, total: int | None, note: str = "") -> None:
         if done == 15:
             raise KeyboardInterrupt
 
-    assert not ImageTrainer(release, QUICK, seed=3, checkpoint=path, progress=stop).fit().finished
-    resumed = ImageTrainer(release, QUICK, seed=3, checkpoint=path).fit(resume=True)
+    assert not Trainer(release, QUICK, seed=3, checkpoint=path, progress=stop).fit().finished
+    resumed = Trainer(release, QUICK, seed=3, checkpoint=path).fit(resume=True)
     assert resumed.finished
     assert all(torch.equal(whole[name], value) for name, value in resumed.generator.state_dict().items())
     with pytest.raises(ModelError, match="seed 3"):
-        ImageTrainer(release, QUICK, seed=4, checkpoint=path).fit(resume=True)
+        Trainer(release, QUICK, seed=4, checkpoint=path).fit(resume=True)
     with pytest.raises(ModelError, match="another release"):
-        ImageTrainer(releases["records"], QUICK, seed=3, checkpoint=path).fit(resume=True)
+        Trainer(releases["records"], QUICK, seed=3, checkpoint=path).fit(resume=True)
 
 
 def test_models_on_disk_draw_the_same_images(tmp_path: Path, releases: dict[str, ImageRelease]) -> None:
-    model = ImageSynthesizer(QUICK, random_state=0).fit(releases["aggregates"])
+    model = Synthesizer(QUICK, random_state=0).fit(releases["aggregates"])
     model.save(tmp_path / "digits.model")
-    again = ImageSynthesizer.load(tmp_path / "digits.model")
+    again = Synthesizer.load(tmp_path / "digits.model")
     ours, theirs = (one.sample(50, random_state=7) for one in (model, again))
     np.testing.assert_array_equal(ours.pixels, theirs.pixels)
     np.testing.assert_array_equal(ours.labels, theirs.labels)  # type: ignore[arg-type]
-    only = model.sample(40, labels=[3, 8], balanced=True)
+    only = model.sample(40, conditions={"label": [3, 8]}, balanced=True)
     assert only.labels is not None
     assert np.bincount(only.labels, minlength=10)[[3, 8]].tolist() == [20, 20]
     with pytest.raises(ModelError, match="the classes are 0, 1"):
-        model.sample(5, labels=[11])
+        model.sample(5, conditions={"label": 11})
     with pytest.raises(ModelError, match="nothing is fitted"):
-        ImageSynthesizer().sample(5)
+        Synthesizer().sample(5)
     (tmp_path / "broken").write_bytes((tmp_path / "digits.model").read_bytes()[:-9])
     with pytest.raises(ModelError):
-        ImageSynthesizer.load(tmp_path / "broken")
+        Synthesizer.load(tmp_path / "broken")
 
 
 def test_a_class_that_does_not_stand_out_cannot_be_asked_for(
@@ -186,10 +188,10 @@ def test_a_class_that_does_not_stand_out_cannot_be_asked_for(
     noises = map(FixedRandomness, range(50))
     made = (publish_images(without, schema, tmp_path / "d", randomness=noise, epsilon=20.0) for noise in noises)
     release = next(release for release in made if release.class_shares[9] == 0)
-    model = ImageSynthesizer(ImageFitSettings(steps=0), random_state=0).fit(release)
+    model = Synthesizer(ImageFitSettings(steps=0), random_state=0).fit(release)
     assert 9 not in model.sample(500).labels  # type: ignore[operator]
     with pytest.raises(ModelError, match="stood out from the noise"):
-        model.sample(5, labels=[9])
+        model.sample(5, conditions={"label": 9})
 
 
 def test_settings_are_checked_and_survive_json() -> None:
@@ -214,7 +216,7 @@ def test_a_protected_count_and_colours(tmp_path: Path) -> None:
         settings = {"epsilon": 20.0, "neighbours": Neighbours.ADD_REMOVE, "kind": kind, **options}
         release = publish_images(images, schema, tmp_path / kind, **settings)
         assert not release.manifest.contents.records_exact
-        drawn = ImageSynthesizer(ImageFitSettings(steps=2, batch_size=16), random_state=0).fit(release).sample(20)
+        drawn = Synthesizer(ImageFitSettings(steps=2, batch_size=16), random_state=0).fit(release).sample(20)
         assert drawn.shape == (6, 5, 3)
         assert drawn.labels is not None
         assert set(drawn.labels) <= {"a", "b"}

@@ -25,13 +25,12 @@ from fit_support import (
 )
 from microtome.accounting import Neighbours
 from microtome.errors import ModelError, OutputError, ParameterError
-from microtome.generators import Generator
+from microtome.generators import Generator, RowLayout
 from microtome.release import RecordsRelease, Release
 from microtome.synthesis import Synthesizer
 from microtome.training import Checkpoint, Fit, FitSettings, LossMix, SliceChoice, Trainer, build_generator
+from microtome.training.loop import one_cycle
 from microtome.training.losses import TrainingLoss
-from microtome.training.statistics import row_layout
-from microtome.training.trainer import one_cycle
 from support import fill_disk, levels_of
 
 PAIRS = list(combinations(("shape", "colour", "large"), 2))
@@ -139,7 +138,7 @@ class Settled(nn.Module):
 
     def __init__(self, release: Release) -> None:
         super().__init__()
-        self.layout, self.latent_dim = row_layout(release), len(release.codebook.codes)
+        self.layout, self.latent_dim = RowLayout.of(release.codebook), len(release.codebook.codes)
         self.ends = [torch.from_numpy(code.level_margins).cumsum(0)[:-1] for code in release.codebook.codes]
         self.unused = nn.Parameter(torch.zeros(()))
 
@@ -251,7 +250,7 @@ def test_resumed_run_is_the_uninterrupted_one(
 
 def test_resumed_run_of_an_own_generator(strong_release: Release, tmp_path: Path) -> None:
     """Also with the very module that the interrupted run has changed."""
-    settings, path, layout = quick(steps=60), tmp_path / "checkpoint", row_layout(strong_release)
+    settings, path, layout = quick(steps=60), tmp_path / "checkpoint", RowLayout.of(strong_release.codebook)
     whole = fitted(strong_release, settings, generator=LatentClasses(layout))
     own = LatentClasses(layout)
     stopped = fitted(strong_release, settings, generator=own, checkpoint=path, progress=stop_at(50, KeyboardInterrupt))
@@ -282,7 +281,9 @@ def test_foreign_checkpoints_are_refused(strong_release: Release, few_slices: Re
     refused("other settings", strong_release, quick(steps=21))
     refused("other settings", strong_release, quick(steps=20, loss=LossMix(kernel=0.1)))
     refused("with seed 0", strong_release, settings, seed=1)
-    refused("another generator", strong_release, settings, generator=LatentClasses(row_layout(strong_release)))
+    refused(
+        "another generator", strong_release, settings, generator=LatentClasses(RowLayout.of(strong_release.codebook))
+    )
 
 
 def test_damaged_checkpoint_is_refused(strong_release: Release, tmp_path: Path) -> None:
@@ -327,7 +328,7 @@ def test_release_without_signal_gives_independent_columns(tmp_path: Path) -> Non
 
 
 def test_scores_are_relative_to_independent_columns_whatever_the_generator(strong_release: Release) -> None:
-    own = LatentClasses(row_layout(strong_release))
+    own = LatentClasses(RowLayout.of(strong_release.codebook))
     history = fitted(strong_release, quick(learning_rate=0.05), generator=own).history
     assert history[0][1] > 1.2
     assert min(score for _, score in history) < 0.7
@@ -336,7 +337,7 @@ def test_scores_are_relative_to_independent_columns_whatever_the_generator(stron
 def test_own_generator_learns_margins_even_without_dependence(tmp_path: Path) -> None:
     table = single()
     release = planted_release(tmp_path / "r", table=table)
-    own = LatentClasses(row_layout(release))
+    own = LatentClasses(RowLayout.of(release.codebook))
     model = Synthesizer(quick(learning_rate=0.05), generator=own, random_state=0).fit(release)
     assert distance(joint(model.sample(20_000), "shape"), joint(table, "shape")) < 0.1
 
@@ -406,12 +407,12 @@ class Poisoned(LatentClasses):
 
 def test_loss_that_is_no_number_is_explained(strong_release: Release) -> None:
     with pytest.raises(ModelError, match="loss is nan at step 0; lower the learning rate"):
-        fitted(strong_release, quick(), generator=Poisoned(row_layout(strong_release)))
+        fitted(strong_release, quick(), generator=Poisoned(RowLayout.of(strong_release.codebook)))
 
 
 def test_wrong_width_is_explained(strong_release: Release) -> None:
     with pytest.raises(ModelError, match=r"\(2, 7\).*\(2, 9\)"):
-        fitted(strong_release, quick(), generator=RowsOnly(row_layout(strong_release), dim=7))
+        fitted(strong_release, quick(), generator=RowsOnly(RowLayout.of(strong_release.codebook), dim=7))
 
 
 def test_what_is_no_generator_is_explained(strong_release: Release) -> None:
@@ -422,7 +423,7 @@ def test_what_is_no_generator_is_explained(strong_release: Release) -> None:
 
 
 def test_dropout_is_off_when_judged_and_sampled(strong_release: Release) -> None:
-    own = LatentClasses(row_layout(strong_release), dropout=0.5)
+    own = LatentClasses(RowLayout.of(strong_release.codebook), dropout=0.5)
     model = Synthesizer(quick(steps=20), generator=own, random_state=0).fit(strong_release)
     assert not own.training
     first, again = model.sample(200, random_state=1), model.sample(200, random_state=1)

@@ -35,7 +35,7 @@ from microtome.accounting.events import (
     event_from_dict,
 )
 from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
-from microtome.accounting.ledger import Account, Ledger, Remaining
+from microtome.accounting.ledger import Account, Ledger, Remaining, dataset_name
 from microtome.accounting.ledger_records import Budget, Entry
 from microtome.accounting.neighbours import Neighbours
 from microtome.accounting.verification import verify_promise
@@ -57,6 +57,7 @@ __all__ = [
     "SliceEvent",
     "SubsampledEvent",
     "calibrate_noise",
+    "dataset_name",
     "delta",
     "epsilon",
     "epsilon_by_accountant",

@@ -34,6 +34,12 @@ def delta(events: Sequence[Event], epsilon: float) -> float:
     Args:
         events: what was done to the data.
         epsilon: ε ≥ 0.
+
+    Example:
+        >>> from microtome.accounting import GaussianEvent, delta
+        >>> once = GaussianEvent(mu=0.5)
+        >>> f"{delta([once], 1.0):.3g}", f"{delta([once, once], 1.0):.3g}"  # twice costs more
+        ('0.00683', '0.0396')
     """
     require_nonnegative("epsilon", epsilon)
     return exact_profile(events)(epsilon)
@@ -46,6 +52,11 @@ def epsilon(events: Sequence[Event], delta: float, accountant: Accountant = Acco
         events: what was done to the data.
         delta: δ, strictly between 0 and 1.
         accountant: how to compute it. Theorem 1 and Proposition 2 refuse directions they do not cover.
+
+    Example:
+        >>> from microtome.accounting import GaussianEvent, epsilon
+        >>> round(epsilon([GaussianEvent(mu=0.5)], 1e-6), 3)
+        2.254
     """
     require_probability("delta", delta)
     try:

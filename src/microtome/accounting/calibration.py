@@ -40,6 +40,12 @@ def calibrate_noise(
 
     Raises:
         CalibrationError: what does not depend on σ breaks the promise by itself, or no noise is needed.
+
+    Example:
+        >>> from microtome.accounting import GaussianEvent, calibrate_noise, epsilon
+        >>> sigma = calibrate_noise(lambda scale: [GaussianEvent(mu=1 / scale)], epsilon=1.0, delta=1e-6)
+        >>> round(sigma, 3), round(epsilon([GaussianEvent(mu=1 / sigma)], 1e-6), 4)
+        (4.225, 1.0)
     """
     require_positive("epsilon", epsilon)
     require_probability("delta", delta)

@@ -6,7 +6,9 @@ budget refuses; it never warns.
 """
 
 import math
+import os
 import threading
+import unicodedata
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -88,7 +90,22 @@ class Account:
 
 
 class Ledger:
-    """What was spent on which data set, in a file or, without a path, in memory."""
+    """What was spent on which data set, in a file or, without a path, in memory.
+
+    Example:
+        >>> from microtome import Ledger
+        >>> from microtome.accounting import Accountant, GaussianEvent, Neighbours
+        >>> ledger = Ledger()
+        >>> ledger.set_budget("town", epsilon=1.0, delta=1e-6)
+        >>> under = {"neighbours": Neighbours.BLANK_ONE, "accountant": Accountant.EXACT}
+        >>> entry = ledger.reserve("town", [GaussianEvent(mu=0.1)], purpose="a survey", **under)
+        >>> round(ledger.account("town", delta=1e-6).spent, 3)
+        0.397
+        >>> ledger.reserve("town", [GaussianEvent(mu=0.3)], purpose="another", **under)
+        Traceback (most recent call last):
+            ...
+        microtome.errors.BudgetError: ...
+    """
 
     def __init__(self, path: str | Path | None = None, *, patience: float = _PATIENCE) -> None:
         """Open the ledger at ``path``, which need not exist yet; a damaged one is refused at once.
@@ -102,6 +119,11 @@ class Ledger:
         self._memory = Book()
         self._guard = threading.Lock()
         self._read()
+
+    @property
+    def path(self) -> Path | None:
+        """Where the book is kept; None for one in memory."""
+        return self._path
 
     def set_budget(self, dataset: str, *, epsilon: float, delta: float) -> None:
         """Set the most that may be spent on ``dataset`` from now on.
@@ -296,13 +318,20 @@ def _events(entries: Sequence[Entry]) -> list[Event]:
     return [event for entry in entries for event in entry.events]
 
 
+def dataset_name(path: str | Path) -> str:
+    """The name in the book of the data in a file: that of the file itself, by whatever link it is reached."""
+    return unicodedata.normalize("NFC", Path(os.path.realpath(path)).name.strip())
+
+
 def _require_name(parameter: str, value: str) -> None:
+    """Refuse what is no text, and names that look like another: a budget on one would not hold for the other."""
     if not isinstance(value, str) or not value.strip():
         raise ParameterError(f"{parameter} must be a text that is not empty, got {value!r}")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise ParameterError(f"{parameter} must be text that can be written as UTF-8, got {value!r}") from None
+    if value != value.strip() or not value.isprintable() or unicodedata.normalize("NFC", value) != value:
+        raise ParameterError(
+            f"{parameter} {value!r} has blanks at an end, or characters that cannot be seen or can be written in two "
+            "ways; give a plain name (--dataset)"
+        )
 
 
 def _require_one_relation(dataset: str, relations: Sequence[Neighbours]) -> None:

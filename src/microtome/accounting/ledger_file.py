@@ -41,7 +41,7 @@ _FIELDS_OF_ENTRY_1 = {
     "id", "dataset", "time", "purpose", "neighbours", "accountant", "events", "status", "artefact",
 }  # fmt: skip
 _LARGEST_FILE = 1 << 28
-_OWN_FILE = 0o600
+_OWN_FILE = 0o660
 _NOTHING = hashlib.sha256(f"{FORMAT} {VERSION}".encode()).hexdigest()
 """What the first record names as the one before."""
 

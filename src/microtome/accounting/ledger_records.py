@@ -67,6 +67,11 @@ class Entry:
             raise ParameterError(f"entry {self.id!r} of data set {self.dataset!r} needs at least one event, got none")
 
     @property
+    def is_open(self) -> bool:
+        """Whether the work that it pays for is neither done nor given up."""
+        return self.status == RESERVED
+
+    @property
     def counts(self) -> bool:
         """Whether the entry is part of what was spent."""
         return self.status != CANCELLED

@@ -56,7 +56,13 @@ class Neighbours(StrEnum):
     @property
     def symmetric(self) -> bool:
         """Whether both tables hold a record where they differ, so that a sample may hold either."""
-        return self._relation.records_changed == 2
+        match self._relation.records_changed:
+            case 1:
+                return False
+            case 2:
+                return True
+            case changed:
+                raise ParameterError(f"rows of {changed} changed records have no known distance")
 
     @property
     def centred(self) -> bool:

@@ -6,10 +6,11 @@ from functools import lru_cache
 import numpy as np
 
 from microtome.accounting.accountant import Accountant, delta, epsilon
-from microtome.accounting.events import Event
+from microtome.accounting.events import Event, GaussianEvent, SliceEvent, SubsampledEvent, counted
 from microtome.accounting.ranges import require_positive, require_probability
 from microtome.errors import ParameterError
 
+_MOST_EVENTS, _MOST_DIFFERENT = 10**7, 64
 _SLACK = 1e-6
 """The relative slack of the numerical methods (``docs/privacy.md``, section 3)."""
 
@@ -32,6 +33,10 @@ def verify_promise(
     require_probability("delta of the promise", stated_delta)
     if not events:
         raise ParameterError("the promise lists no events: nothing says what was done to the data")
+    if sum(count for _, count in counted(events)) > _MOST_EVENTS or len(set(events)) > _MOST_DIFFERENT:
+        raise ParameterError("the promise lists more events than anybody can check")
+    if not any(isinstance(event, GaussianEvent | SliceEvent | SubsampledEvent) for event, _ in counted(events)):
+        raise ParameterError("the promise lists nothing that was done to the data")
     with np.errstate(all="ignore"):  # absurd events overflow, and what is not a number is refused below
         spent = _spent(events, float(stated_epsilon), float(stated_delta), accountant)
     if not spent <= 1.0 + _SLACK:

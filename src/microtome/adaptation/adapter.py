@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 
 from microtome.accounting import Accountant, Ledger, Neighbours
 from microtome.adaptation.model_file import AdapterModel
-from microtome.adaptation.moments import TargetMoments
+from microtome.adaptation.objective import Source
 from microtome.adaptation.per_step import PrivateTraining
-from microtome.adaptation.pictures import class_numbers, pictures, require_one_shape
 from microtome.adaptation.promise import AdaptationPromise, Side
 from microtome.adaptation.redrawing import RedrawnTraining
 from microtome.adaptation.run import Run, opened_release
 from microtome.adaptation.settings import AdaptationSettings, Moved
 from microtome.adaptation.synthetic_source import synthetic_source
-from microtome.adaptation.trainer import Source
+from microtome.adaptation.target_moments import TargetMoments
+from microtome.adaptation.unit_images import class_numbers, require_one_shape, unit_images
 from microtome.errors import ModelError, ParameterError, TableError
 from microtome.images import ImageSet
 from microtome.private.batches import BatchPrivacy
@@ -36,6 +36,7 @@ from microtome.private.randomness import Randomness, SystemRandomness
 from microtome.private.settings import option
 from microtome.progress import Progress, silent
 from microtome.release import ImageRelease, check_output
+from microtome.training import seed_of
 
 _PREDICTED_AT_ONCE = 1024
 
@@ -72,8 +73,8 @@ class DomainAdapter:
         allow_large_delta: bool = False,
         random_state: int | None = None,
     ) -> None:
-        if random_state is not None and not 0 <= random_state < 2**63:
-            raise ParameterError(f"random_state is {random_state}; it must be between 0 and 2^63")
+        if random_state is not None:
+            seed_of(random_state)
         if (epsilon is None) != (delta is None):
             raise ParameterError(f"epsilon is {epsilon} and delta {delta}; give both, or none for a release")
         self.settings = settings or AdaptationSettings()
@@ -158,7 +159,7 @@ class DomainAdapter:
                 "private target images need a promise: give epsilon and delta (a release has its own), or say "
                 "public_target=True if they are public"
             )
-        private = pictures(target, origin="target images", value_range=self.target_range, image_size=self.image_size)
+        private = unit_images(target, origin="target images", value_range=self.target_range, image_size=self.image_size)
         source, classes = self._source(source_images, source_labels, self.image_size, private.shape[1:], run)
         training = PrivateTraining(
             settings=self.settings,
@@ -170,19 +171,20 @@ class DomainAdapter:
             saved=run.saved,
             progress=run.progress,
         )
-        trainer, promise, self.finished_, entry = training.fit(source, classes, private, run.seed)
-        self._model = AdapterModel(
-            network=trainer.network.eval(),
+        trained, promise, self.finished_, entry = training.fit(source, classes, private, run.seed)
+        model = AdapterModel(
+            network=trained.network.eval(),
             shape=(private.shape[1], private.shape[2], private.shape[3]),
             classes=classes,
             image_size=self.image_size,
             value_range=self.target_range,
             settings=self.settings,
             promise=replace(promise, beside=run.promise_of_source()),
-            look=trainer.look.settings() if self.settings.moves is Moved.LOOK else None,
+            look=trained.look.settings() if self.settings.moves is Moved.LOOK else None,
         )
         if self.finished_:
-            ledger.settle(entry, artefact=self._model.fingerprint())
+            ledger.settle(entry, artefact=model.fingerprint())
+        self._model = model
         return self
 
     def _fit_release(self, source_images: Any, source_labels: Any, release: ImageRelease, run: Run) -> Self:
@@ -201,7 +203,7 @@ class DomainAdapter:
         promise = run.promise_of_source()
         if promise is None:
             raise ParameterError("source and target are both public: there is nothing to protect, and no need of this")
-        public = pictures(target, origin="target images", value_range=self.target_range, image_size=self.image_size)
+        public = unit_images(target, origin="target images", value_range=self.target_range, image_size=self.image_size)
         source, classes = self._source(source_images, source_labels, self.image_size, public.shape[1:], run)
         origin = hashlib.sha256(public.tobytes()).hexdigest()
         moments = TargetMoments.of_images(public)
@@ -226,10 +228,10 @@ class DomainAdapter:
             saved=run.saved,
             progress=run.progress,
         )
-        trainer, look, self.finished_ = training.fit(source, classes, run.seed)
+        trained, look, self.finished_ = training.fit(source, classes, run.seed)
         _, channels, height, width = source.images.shape
         self._model = AdapterModel(
-            network=trainer.network.eval(),
+            network=trained.network.eval(),
             shape=(channels, height, width),
             classes=classes,
             image_size=size,
@@ -260,7 +262,7 @@ class DomainAdapter:
     def predict_proba(self, images: Any) -> NDArray[np.float64]:
         """Probability of each class for images of the target's kind."""
         model = self.model_
-        inputs = pictures(images, origin="images", value_range=model.value_range, image_size=model.image_size)
+        inputs = unit_images(images, origin="images", value_range=model.value_range, image_size=model.image_size)
         if inputs.shape[1:] != model.shape:
             raise TableError(f"images are {inputs.shape[1:]} (channels, height, width), the model takes {model.shape}")
         parts = []
@@ -308,7 +310,7 @@ class DomainAdapter:
             labels = images.labels if isinstance(images, ImageSet) else None
             if labels is None:
                 raise TableError("source images have no labels; give them as source_labels")
-        inputs = pictures(images, origin="source images", value_range=values, image_size=size)
+        inputs = unit_images(images, origin="source images", value_range=values, image_size=size)
         require_one_shape(inputs.shape[1:], target_shape)
         numbers, classes = class_numbers(labels, len(inputs), self.classes)
         if len(inputs) < self.settings.batch_size:

@@ -10,7 +10,7 @@ private batch is padded with null rows, so as many null rows join the source's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, assert_never
 
 import torch
 from jaxtyping import Float
@@ -54,14 +54,17 @@ def align(
     """The divergence of source rows from a target batch, differentiable in the source rows."""
     nulls = round(len(rows) * target.null_share / (1.0 - target.null_share))
     padded = torch.cat([rows, rows.new_zeros(nulls, rows.shape[1])])
-    if alignment is Alignment.WASSERSTEIN:
-        distance = SlicedWasserstein(
-            target.slices, target.directions, noise_scale=target.noise_scale, num_levels=len(padded)
-        )
-        return rows.shape[1] * distance(padded, generator=generator)
-    return KernelFDivergence(_cells(target.slices, generator), target.directions, noise_scale=target.noise_scale)(
-        padded
-    )
+    match alignment:
+        case Alignment.WASSERSTEIN:
+            distance = SlicedWasserstein(
+                target.slices, target.directions, noise_scale=target.noise_scale, num_levels=len(padded)
+            )
+            return rows.shape[1] * distance(padded, generator=generator)
+        case Alignment.KERNEL:
+            cells = _cells(target.slices, generator)
+            return KernelFDivergence(cells, target.directions, noise_scale=target.noise_scale)(padded)
+        case _:
+            assert_never(alignment)
 
 
 def _cells(slices: Float[Tensor, "n m k"], generator: torch.Generator) -> Landmarks:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from microtome.accounting import Ledger
-from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.network import build_network
-from microtome.adaptation.pictures import Pictures
+from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.promise import AdaptationPromise
 from microtome.adaptation.settings import AdaptationSettings
 from microtome.adaptation.target import PrivateTarget
-from microtome.adaptation.trainer import AdaptationTrainer, Source
+from microtome.adaptation.unit_images import UnitImages
 from microtome.private.batches import (
     BatchPlan,
     BatchPrivacy,
@@ -24,6 +23,8 @@ from microtome.private.batches import (
 )
 from microtome.private.randomness import Randomness, SystemRandomness
 from microtome.progress import Progress
+from microtome.training import Checkpoint, Loop
+from microtome.training.threads import torch_threads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,37 +48,41 @@ class PrivateTraining:
     dataset: str
     randomness: Randomness
     checkpoint: Path | None
-    saved: AdaptationCheckpoint | None
+    saved: Checkpoint | None
     progress: Progress
 
     def fit(
-        self, source: Source, classes: list[Any], private: Pictures, seed: int
-    ) -> tuple[AdaptationTrainer, AdaptationPromise, bool, str]:
-        """Train; gives the trainer, the promise, whether it came to its end, and the ledger's entry."""
+        self, source: Source, classes: list[Any], private: UnitImages, seed: int
+    ) -> tuple[AdaptationObjective, AdaptationPromise, bool, str]:
+        """Train; gives what was trained, the promise, whether it came to its end, and the ledger's entry."""
         shape = (private.shape[1], private.shape[2], private.shape[3])
         network = build_network(shape, len(classes), self.settings.radius, seed)
-        trainer = AdaptationTrainer(network, source, self.settings, seed=seed, progress=self.progress)
-        steps = self.settings.aligned_steps(len(source.images))
-        plan = plan_batches(self.privacy, num_records=len(private), dim=network.dim, num_steps=steps)
+        objective = AdaptationObjective(network, source, self.settings, seed=seed)
+        plan = plan_batches(self.privacy, num_records=len(private), dim=network.dim, num_steps=objective.num_aligned)
         run = self._run(seed, len(source.images), private, classes)
         if self.saved is not None and self.checkpoint is not None:
-            self.saved.restore(trainer, run, self.checkpoint)
-        batches = self._batches(private, plan, trainer)
+            self.saved.require(self.checkpoint, run)
+        batches = self._batches(private, plan, objective.first_aligned)
+        objective.target = PrivateTarget(batches)
+        loop = Loop(
+            objective,
+            run=run,
+            checkpoint=self.checkpoint,
+            saved=self.saved,
+            binding=batches.binding,
+            progress=self.progress,
+        )
+        with torch_threads(self.settings.threads):
+            finished = loop.run()
+        return objective, self._promise(plan, len(private)), finished, batches.entry
 
-        def save(step: int) -> None:
-            if self.checkpoint is not None:
-                AdaptationCheckpoint.of(trainer, run, batches.binding, step).save(self.checkpoint)
-
-        finished = trainer.run(PrivateTarget(batches), save)
-        return trainer, self._promise(plan, len(private)), finished, batches.entry
-
-    def _batches(self, private: Pictures, plan: BatchPlan, trainer: AdaptationTrainer) -> PaidBatches:
+    def _batches(self, private: UnitImages, plan: BatchPlan, first_aligned: int) -> PaidBatches:
         if self.saved is not None:
             return resume_batches(
                 private,
                 plan,
                 binding=self.saved.binding,
-                done=max(0, self.saved.step - trainer.first_aligned),
+                done=max(0, self.saved.step - first_aligned),
                 ledger=self.ledger,
                 dataset=self.dataset,
                 randomness=self.randomness,
@@ -92,7 +97,7 @@ class PrivateTraining:
             randomness=self.randomness,
         )
 
-    def _run(self, seed: int, num_source: int, private: Pictures, classes: list[Any]) -> dict[str, Any]:
+    def _run(self, seed: int, num_source: int, private: UnitImages, classes: list[Any]) -> dict[str, Any]:
         """What makes a run the same run, in plain and public values."""
         privacy = self.privacy
         return {

@@ -1,8 +1,8 @@
 """Adaptation by redrawing: source images take on the target's look, and the classifier learns from them.
 
-All that is asked of the target is its moments (``moments``), from a release, for which the private images were looked
-at once, or from public images. Source images are redrawn (``transform``) until they have the same moments; they have
-kept their labels. Classes may be more or less frequent in the target: source images count by the weight of their
+All that is asked of the target is its moments (``target_moments``), from a release, for which the private images were
+looked at once, or from public images. Source images are redrawn (``transform``) until they have the same moments, and
+keep their labels. Classes may be more or less frequent in the target: source images count by the weight of their
 class, which is found together with the look, or a target with more ones would be taken for a thinner one. Gaussian
 priors of no change hold back what noise leaves open, and a look that explains no more than noise would is not taken
 at all: a likelihood-ratio test, for which the moments' known variances are there. Nothing here touches private images:
@@ -20,14 +20,14 @@ from jaxtyping import Float
 from scipy.stats import chi2
 from torch import Tensor
 
-from microtome.adaptation.checkpoint import AdaptationCheckpoint
-from microtome.adaptation.moments import TargetMoments
 from microtome.adaptation.network import build_network
+from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.settings import AdaptationSettings
-from microtome.adaptation.trainer import AdaptationTrainer, Source
+from microtome.adaptation.target_moments import TargetMoments
 from microtome.adaptation.transform import ImageTransform
 from microtome.errors import ModelError
 from microtome.progress import Progress
+from microtome.training import Checkpoint, Loop
 from microtome.training.threads import torch_threads
 
 _STEPS = 250
@@ -61,19 +61,14 @@ class RedrawnTraining:
     origin: str
     settings: AdaptationSettings
     checkpoint: Path | None
-    saved: AdaptationCheckpoint | None
+    saved: Checkpoint | None
     progress: Progress
 
-    def fit(self, source: Source, classes: list[Any], seed: int) -> tuple[AdaptationTrainer, ImageTransform, bool]:
-        """Learn the look, redraw the source, train; gives trainer, look, and whether it came to its end.
+    def fit(self, source: Source, classes: list[Any], seed: int) -> tuple[AdaptationObjective, ImageTransform, bool]:
+        """Learn the look, redraw the source, train; gives what was trained, look, and whether it came to its end.
 
         A resumed run learns the look anew, which takes seconds and gives the same.
         """
-        with torch_threads(self.settings.threads):
-            look, _ = learn_transform(self.moments, source, seed, self.progress)
-        _, channels, height, width = source.images.shape
-        network = build_network((channels, height, width), len(classes), self.settings.radius, seed)
-        trainer = AdaptationTrainer(network, redrawn(source, look), self.settings, seed=seed, progress=self.progress)
         run = {
             "settings": self.settings.to_dict(),
             "seed": seed,
@@ -81,14 +76,13 @@ class RedrawnTraining:
             "classes": classes,
             "target": self.origin,
         }
-        if self.saved is not None and self.checkpoint is not None:
-            self.saved.restore(trainer, run, self.checkpoint)
-
-        def save(step: int) -> None:
-            if self.checkpoint is not None:
-                AdaptationCheckpoint.of(trainer, run, "", step).save(self.checkpoint)
-
-        return trainer, look, trainer.run(None, save)
+        _, channels, height, width = source.images.shape
+        network = build_network((channels, height, width), len(classes), self.settings.radius, seed)
+        with torch_threads(self.settings.threads):
+            look, _ = learn_transform(self.moments, source, seed, self.progress)
+            objective = AdaptationObjective(network, redrawn(source, look), self.settings, seed=seed)
+            loop = Loop(objective, run=run, checkpoint=self.checkpoint, saved=self.saved, progress=self.progress)
+            return objective, look, loop.run()
 
 
 def learn_transform(

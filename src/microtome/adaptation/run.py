@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
-from microtome.adaptation.checkpoint import AdaptationCheckpoint
 from microtome.adaptation.promise import AdaptationPromise, Side
 from microtome.errors import OutputError
 from microtome.progress import Progress
-from microtome.release import ImageRelease
+from microtome.release import ImageRelease, check_output
+from microtome.training import Checkpoint, seed_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +28,7 @@ class Run:
     seed: int
     source: ImageRelease | None
     checkpoint: Path | None
-    saved: AdaptationCheckpoint | None
+    saved: Checkpoint | None
     progress: Progress
 
     @classmethod
@@ -42,9 +40,10 @@ class Run:
         there = path is not None and path.exists()
         if there and not resume:
             raise OutputError(f"{path} exists: go on from it with resume=True, or remove it")
-        saved = AdaptationCheckpoint.load(path) if path is not None and there else None
-        if seed is None:
-            seed = int(np.random.SeedSequence().generate_state(1)[0] if saved is None else saved.run["seed"])
+        if path is not None and not there:
+            check_output(path, force=False)
+        saved = Checkpoint.load(path) if path is not None and there else None
+        seed = saved.seed if saved is not None and seed is None else seed_of(seed)
         return cls(seed=seed, source=opened_release(source), checkpoint=path, saved=saved, progress=progress)
 
     def promise_of_source(self) -> AdaptationPromise | None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
-from microtome.errors import ParameterError
+from microtome.errors import ParameterError, require
 
 
 class Alignment(StrEnum):
@@ -65,18 +65,18 @@ class AdaptationSettings:
         options: dict[str, type[StrEnum]] = {"alignment": Alignment, "moves": Moved}
         for name, option in options.items():
             value = getattr(self, name)
-            _require(value in list(option), name, repr(value), f"one of {', '.join(option)}")
+            require(value in list(option), name, repr(value), f"one of {', '.join(option)}")
             object.__setattr__(self, name, option(value))
         for name in ("epochs", "align_from", "batch_size", "num_slices", "slice_dim", "checkpoint_every", "threads"):
             least = 2 if name == "batch_size" else 1
             value = getattr(self, name)
             whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
-            _require(whole, name, value, f"a whole number, at least {least}")
+            require(whole, name, value, f"a whole number, at least {least}")
         for name in ("learning_rate", "radius"):
             value = getattr(self, name)
-            _require(math.isfinite(value) and value > 0, name, value, "a positive number")
-        _require(math.isfinite(self.weight) and self.weight >= 0, "weight", self.weight, "a number, at least 0")
-        _require(self.align_from <= self.epochs, "align_from", self.align_from, f"at most epochs = {self.epochs}")
+            require(math.isfinite(value) and value > 0, name, value, "a positive number")
+        require(math.isfinite(self.weight) and self.weight >= 0, "weight", self.weight, "a number, at least 0")
+        require(self.align_from <= self.epochs, "align_from", self.align_from, f"at most epochs = {self.epochs}")
         if self.moves is Moved.LOOK and self.weight != 1.0:
             raise ParameterError(
                 f"weight is {self.weight}; it has a use with moves='network' only, where losses are added"
@@ -84,9 +84,9 @@ class AdaptationSettings:
         last = self.align_to is None or (
             isinstance(self.align_to, int) and self.align_from <= self.align_to <= self.epochs
         )
-        _require(last, "align_to", self.align_to, f"between align_from = {self.align_from} and {self.epochs}")
+        require(last, "align_to", self.align_to, f"between align_from = {self.align_from} and {self.epochs}")
         enough = self.images_per_epoch is None or self.images_per_epoch >= self.batch_size
-        _require(enough, "images_per_epoch", self.images_per_epoch, f"at least batch_size = {self.batch_size}")
+        require(enough, "images_per_epoch", self.images_per_epoch, f"at least batch_size = {self.batch_size}")
         if self.alignment is Alignment.WASSERSTEIN and self.slice_dim != 1:
             raise ParameterError(f"slice_dim is {self.slice_dim}; Wasserstein sorts numbers, so it must be 1")
 
@@ -109,8 +109,3 @@ class AdaptationSettings:
         if unknown:
             raise ParameterError(f"unknown setting {unknown[0]!r}")
         return cls(**document)
-
-
-def _require(holds: bool, name: str, value: object, wanted: str) -> None:
-    if not holds:
-        raise ParameterError(f"{name} is {value}; it must be {wanted}")

@@ -10,7 +10,7 @@ from microtome.errors import ModelError
 from microtome.images import ImageSet
 from microtome.progress import Progress
 from microtome.release import ImageRelease
-from microtome.synthesis.image_synthesizer import ImageSynthesizer
+from microtome.synthesis import Synthesizer
 
 _NUM_IMAGES = 10_000
 
@@ -22,5 +22,6 @@ def synthetic_source(release: ImageRelease, seed: int, progress: Progress) -> Im
             "the source's release has no classes, so nothing can be learnt from it; release labelled images with a "
             "schema that declares their classes"
         )
-    model = ImageSynthesizer(random_state=seed).fit(release, progress=progress)
-    return model.sample(_NUM_IMAGES, random_state=seed, progress=progress)
+    model = Synthesizer(random_state=seed).fit(release, progress=progress)
+    drawn: ImageSet = model.sample(_NUM_IMAGES, random_state=seed, progress=progress)
+    return drawn

@@ -16,7 +16,8 @@ from microtome.auditing.reading import Numbers, Reading, rows_of_targets, rows_r
 from microtome.auditing.scene import Places
 from microtome.auditing.witness import NOBODY, ImageSighting
 from microtome.errors import MicrotomeError
-from microtome.private import PrivateImages
+from microtome.private import ImageSource
+from microtome.private.image_rows import ImageBlock
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.slicing import clip_rows
 from microtome.release import ImageMomentsRelease, ImageRelease, ImageRowsRelease
@@ -94,7 +95,7 @@ def _sums_readings(sighting: ImageSighting, noise: Noise, there: Traces, gone: T
         )
 
 
-def _whole_readings(sighting: ImageSighting, explain: Callable[[PrivateImages], Noise]) -> Iterator[Reading]:
+def _whole_readings(sighting: ImageSighting, explain: Callable[[ImageSource], Noise]) -> Iterator[Reading]:
     """All arrays, as the noise that they hold if the images are those with the target, and those without it."""
     scene, coins = sighting.scene, sighting.coins
     actual = explain(scene.opened(coins))
@@ -111,10 +112,10 @@ def _whole_readings(sighting: ImageSighting, explain: Callable[[PrivateImages], 
         )
 
 
-def _profile_noise(release: ImageRelease, images: PrivateImages) -> Noise:
+def _profile_noise(release: ImageRelease, images: ImageSource) -> Noise:
     """The noise of the profile, if these are the images."""
     counts = ImageCounts(release.schema.num_classes, release.code.largest)
-    for block in images.blocks():
+    for block in images.blocks(len(images.images)):
         counts.add(block)
     return {
         "counts by class": (release.counts - counts.classes)[:, None] / release.count_noise,
@@ -122,10 +123,10 @@ def _profile_noise(release: ImageRelease, images: PrivateImages) -> Noise:
     }
 
 
-def _moment_noise(release: ImageMomentsRelease, images: PrivateImages) -> Noise:
+def _moment_noise(release: ImageMomentsRelease, images: ImageSource) -> Noise:
     """The noise of the sums, if these are the images."""
     means, moments, how = *_tallies(release, release.centres), release.mechanism
-    for block in images.blocks():
+    for block in images.blocks(len(images.images)):
         means.add(block)
         moments.add(block)
     return {
@@ -138,7 +139,7 @@ def _moment_noise(release: ImageMomentsRelease, images: PrivateImages) -> Noise:
 def _moment_traces(release: ImageMomentsRelease, encoded: Numbers, classes: Places) -> Traces:
     """What each of some images adds to the sums of its class: the sums if every image has a class of its own."""
     means, moments, how = *_tallies(release, release.centres[classes]), release.mechanism
-    alone = encoded, np.arange(len(encoded))
+    alone = ImageBlock(encoded, np.arange(len(encoded)))
     means.add(alone)
     moments.add(alone)
     return {

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from microtome.accounting import Neighbours
 from microtome.auditing.scene import Coins, Places, Scene
 from microtome.images import ImageSet
-from microtome.private import PrivateImages
+from microtome.private import ImageSource, PrivateImages
+from microtome.private.image_rows import ImageBlock
 from microtome.private.image_tally import ImageCounts
 from microtome.release.image_centres import CONTRAST_BINS
 from microtome.schema import ImageCode, ImageSchema
@@ -65,25 +66,6 @@ class Pictures:
         return ImageSet(pixels=self.pixels, labels=labels, origin="the audit's images")
 
 
-class BlankedImages(PrivateImages):
-    """Images the last of which are null records, which no file format can express.
-
-    A null record is in no class and adds nothing to any sum; it is counted in n. A row of it is a padding row.
-    """
-
-    def __init__(self, images: ImageSet, schema: ImageSchema, *, num_blanks: int) -> None:
-        super().__init__(images, schema)
-        self._num_blanks = num_blanks
-
-    def blocks(self) -> Iterator[tuple[Floats, Places]]:
-        """All images but the null ones."""
-        left = len(self) - self._num_blanks
-        for rows, classes in super().blocks():
-            if left > 0:
-                yield rows[:left], classes[:left]
-            left -= len(rows)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImageScene(Scene[Pictures]):
     """A scene of image sets.
@@ -96,18 +78,14 @@ class ImageScene(Scene[Pictures]):
     schema: ImageSchema
     alike: bool = False
 
-    def opened(self, coins: Coins) -> PrivateImages:
+    def opened(self, coins: Coins) -> ImageSource:
         """The image set in which the targets are that ``coins`` say, as the door opens it."""
-        num_blanks = self.num_blanks(coins)
-        size = self.schema.shape
-        blanks = Pictures(pixels=np.full((num_blanks, *size), self.schema.low), classes=np.zeros(num_blanks, np.int64))
-        images = self.present(coins).followed_by(blanks).image_set(self.schema)
-        return BlankedImages(images, self.schema, num_blanks=num_blanks)
+        images = PrivateImages(self.present(coins).image_set(self.schema), self.schema)
+        return ImageSource(images=images, null_records=self.num_blanks(coins))
 
     def encoded(self, pictures: Pictures) -> Floats:
         """Some of the images as the mechanism sees them."""
-        blocks = PrivateImages(pictures.image_set(self.schema), self.schema).blocks()
-        return np.concatenate([rows for rows, _ in blocks])
+        return np.concatenate([block.rows for block in _blocks(self.schema, pictures)])
 
     @cached_property
     def contrast_bins(self) -> tuple[Places, Places]:
@@ -184,9 +162,13 @@ def build_alike_scene(schema: ImageSchema, *, neighbours: Neighbours) -> ImageSc
 def _contrasts(schema: ImageSchema, pictures: Pictures) -> Floats:
     """Exact counts of contrasts."""
     counts = ImageCounts(schema.num_classes, ImageCode(schema).largest)
-    for block in PrivateImages(pictures.image_set(schema), schema).blocks():
+    for block in _blocks(schema, pictures):
         counts.add(block)
     return counts.contrasts
+
+
+def _blocks(schema: ImageSchema, pictures: Pictures) -> Iterator[ImageBlock]:
+    return PrivateImages(pictures.image_set(schema), schema).blocks(len(pictures))
 
 
 def _pictures(schema: ImageSchema, shown: Places, *, inverted: bool = False) -> Floats:

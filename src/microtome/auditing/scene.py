@@ -11,6 +11,7 @@ without it are neighbours, so one release tests the promise for all targets at o
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.accounting import Neighbours
+from microtome.private import Source
 
 Coins = NDArray[np.bool_]
 Places = NDArray[np.int64]
@@ -39,7 +41,7 @@ Some = TypeVar("Some", bound=Group)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scene(Generic[Some]):
+class Scene(ABC, Generic[Some]):
     """The targets of an audit and the records around them.
 
     Attributes:
@@ -53,6 +55,10 @@ class Scene(Generic[Some]):
     targets: Some
     substitutes: Some
     crowd: Some
+
+    @abstractmethod
+    def opened(self, coins: Coins) -> Source:
+        """The data in which the targets are that ``coins`` say, as the door opens them."""
 
     @property
     def most_records(self) -> int:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from microtome.accounting import Neighbours
 from microtome.auditing.scene import Coins, Places, Scene
 from microtome.errors import ParameterError
+from microtome.private import TableSource, open_table
 from microtome.private.cell_index import cell_indices
 from microtome.schema import Cells, Column, NumberCells, Schema, initial_cells
 from microtome.schema.cells import numbers_to_arrow
@@ -61,6 +62,11 @@ class TableScene(Scene[Records]):
 
     schema: Schema
     spots: tuple[pa.Array, ...]
+
+    def opened(self, coins: Coins) -> TableSource:
+        """The table in which the targets are that ``coins`` say, as the door opens it."""
+        table = open_table(self.present(coins).table)
+        return TableSource(table=table, schema=self.schema, null_records=self.num_blanks(coins))
 
 
 def build_table_scene(

@@ -2,40 +2,28 @@
 
 The accounting gives the order of the rows and the choice of a subsample no credit: the promise holds against
 whoever knows which row is whose and which other records were sampled. The audit is such an adversary. It lets the
-curator work with randomness from the operating system as always, and then asks the same streams for the sample
+door work with randomness from the operating system as always, and then asks the same streams for the sample
 and the shuffle again. It never asks for a stream of noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from microtome.accounting import Ledger
 from microtome.auditing.image_scene import ImageScene, Pictures
 from microtome.auditing.scene import Coins, Group, Places, Scene
 from microtome.auditing.table_scene import Records, TableScene
-from microtome.private import (
-    Curator,
-    ImageCurator,
-    PrivacySettings,
-    PrivateImages,
-    RunSettings,
-    SystemRandomness,
-    open_table,
-    release,
-    release_images,
-)
-from microtome.private.aggregating import TableBudget
-from microtome.private.plan import ProfilePlan
-from microtome.private.profile import Profile, Tally
+from microtome.private import Door, PrivacySettings, RunSettings, SystemRandomness, release, release_images
+from microtome.private.image_rows import ImageBlock
+from microtome.private.image_source import ClassRows
 from microtome.private.shuffling import Shuffler
+from microtome.private.slicing import SlicingMechanism
+from microtome.private.table_source import sampled
 from microtome.release import Artefact, ImageRelease, ImageRowsRelease, RecordsRelease, Release
 
 NOBODY = -1
@@ -50,49 +38,6 @@ class WitnessedRandomness(SystemRandomness):
 
     def forget(self) -> None:
         """Keep the secret until the audit has seen who is where; it goes with this object."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BlankingCurator(Curator):
-    """A curator of a table some of whose records are null records, which no file format can express.
-
-    The null record counts in no cell and is sliced as a zero row; it is counted in n. That is what padding rows
-    are, so the blanks go where padding goes: after the table.
-
-    Attributes:
-        blanks: Number of null records.
-    """
-
-    blanks: int
-
-    def _count(self) -> Tally:
-        tally = super()._count()
-        tally.num_rows += self.blanks
-        return tally
-
-    def _work_items(
-        self, width: int, padded: int, num_records: int
-    ) -> Iterator[tuple[int, NDArray[np.int64] | None, pa.Table | int]]:
-        return super()._work_items(width, padded, num_records - self.blanks)
-
-    def _publish_aggregates(
-        self, output: Path, profile: Profile, profile_plan: ProfilePlan, budget: TableBudget, num_records: int
-    ) -> None:
-        super()._publish_aggregates(output, profile, profile_plan, budget, num_records - self.blanks)
-
-
-class NumberedImages(PrivateImages):
-    """Images of which nothing is seen but the class: each is encoded as its own number, from 1 on.
-
-    What the door does with images of which it makes rows, it does with these: so one can see which row is whose.
-    """
-
-    def __init__(self, classes: Places) -> None:
-        self._numbered = classes
-
-    def blocks(self) -> Iterator[tuple[NDArray[np.float64], Places]]:
-        """All numbers, in one block."""
-        yield np.arange(1.0, len(self._numbered) + 1.0)[:, None], self._numbered
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -142,40 +87,44 @@ class ImageSighting(Sighting):
 
 def witness_release(scene: Scene[Any], settings: PrivacySettings, coins: Coins, output: Path) -> Sighting:
     """Release the data that ``coins`` say, looking on."""
-    publisher: dict[str, Any] = {
-        "settings": settings,
-        "run": RunSettings(threads=1, force=True),
-        "ledger": Ledger(),
-        "dataset": "audit",
-        "randomness": WitnessedRandomness(),
-    }
-    if isinstance(scene, ImageScene):
-        return _witness_images(scene, ImageCurator(images=scene.opened(coins), **publisher), coins, output)
-    assert isinstance(scene, TableScene)
-    present = scene.present(coins)
-    curator = BlankingCurator(
-        table=open_table(present.table), schema=scene.schema, blanks=scene.num_blanks(coins), **publisher
+    door = Door(
+        settings=settings,
+        run=RunSettings(threads=1, force=True),
+        ledger=Ledger(),
+        dataset="audit",
+        randomness=WitnessedRandomness(),
     )
-    published = curator.release(output)
+    present, published = scene.present(coins), door.release(scene.opened(coins), output)
+    if isinstance(scene, ImageScene):
+        assert isinstance(published, ImageRelease)
+        whose = _owners(door, published, present) if isinstance(published, ImageRowsRelease) else None
+        return ImageSighting(
+            scene=scene, coins=coins, present=present, release=published, settings=settings, owners=whose
+        )
+    assert isinstance(scene, TableScene)
+    assert isinstance(published, Release)
     owners = order = None
     if isinstance(published, RecordsRelease):
-        owners, order = _replay(curator, published, len(present))
+        owners, order = _replay(door, published, len(present))
     return TableSighting(
         scene=scene, coins=coins, present=present, release=published, settings=settings, owners=owners, order=order
     )
 
 
-def _witness_images(scene: ImageScene, curator: ImageCurator, coins: Coins, output: Path) -> ImageSighting:
-    present, published = scene.present(coins), curator.release(output)
-    owners = None
-    if isinstance(published, ImageRowsRelease):
-        numbered = replace(curator, images=NumberedImages(present.classes))
-        numbers = np.concatenate(list(numbered._class_rows(published.mechanism.class_rows, 1.0)))
-        # The null row has number 0.
-        owners = numbers[:, 0].astype(np.int64) - 1
-    return ImageSighting(
-        scene=scene, coins=coins, present=present, release=published, settings=curator.settings, owners=owners
+def _owners(door: Door, published: ImageRowsRelease, present: Pictures) -> Places:
+    """The image behind each row: what the door does with images it does once more, with their numbers instead."""
+    slicing = SlicingMechanism(
+        directions=published.directions,
+        noise_scale=published.noise_scale,
+        nonnegative=False,
+        randomness=door.randomness,
     )
+    rows = ClassRows(
+        sizes=published.mechanism.class_rows, slicing=slicing, radius=1.0, subsample=door.settings.subsample, width=1
+    )
+    numbered = ImageBlock(np.arange(1.0, len(present) + 1.0)[:, None], present.classes)
+    numbers = np.concatenate(list(rows.padded(iter([numbered]))))
+    return numbers[:, 0].astype(np.int64) - 1  # the null row has number 0
 
 
 def publish_release(scene: Scene[Any], settings: PrivacySettings, coins: Coins, output: Path) -> Sighting:
@@ -206,12 +155,13 @@ def publish_release(scene: Scene[Any], settings: PrivacySettings, coins: Coins, 
     return TableSighting(scene=scene, coins=coins, present=records, release=published, settings=settings)
 
 
-def _replay(curator: Curator, published: RecordsRelease, num_records: int) -> tuple[Places, Places]:
+def _replay(door: Door, published: RecordsRelease, num_records: int) -> tuple[Places, Places]:
     """Owners of the rows as they were dealt, and the order in which the file has them."""
-    chosen = curator._sample(num_records, published.num_rows, curator.randomness.stream("sample"))
-    sampled = np.arange(num_records) if chosen is None else chosen
+    stream = door.randomness.stream("sample")
+    chosen = sampled(num_records, door.settings.subsample, published.num_rows, stream)
+    taken = np.arange(num_records) if chosen is None else chosen
     owners = np.full(published.num_rows, NOBODY)
-    owners[: len(sampled)] = sampled
+    owners[: len(taken)] = taken
     numbers = np.arange(published.num_rows)[:, None]
     written = np.zeros_like(numbers)
 
@@ -221,11 +171,11 @@ def _replay(curator: Curator, published: RecordsRelease, num_records: int) -> tu
     shuffler = Shuffler(
         num_rows=published.num_rows,
         bin_rows=published.manifest.contents.bin_rows,
-        stream=curator.randomness.stream("shuffle"),
+        stream=door.randomness.stream("shuffle"),
         write=write,  # type: ignore[arg-type]
         read=lambda first, count: written[first : first + count],  # type: ignore[arg-type,return-value]
     )
-    for block in (numbers[: len(sampled)], numbers[len(sampled) :]):
+    for block in (numbers[: len(taken)], numbers[len(taken) :]):
         if len(block):
             shuffler.add(block)  # type: ignore[arg-type]
     for _ in shuffler.finish():

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtome.cli import images
 from microtome.cli.screen import EndedEarly, console, plain, watch
 from microtome.errors import ParameterError
 
+if TYPE_CHECKING:
+    from microtome.release import Artefact
+    from microtome.synthesis import Synthesizer
+    from microtome.training import Fit
+
+_GRID_COLUMNS = 10
 Settings = Annotated[
     Path | None, typer.Option("--settings", help="JSON file of settings, such as 'microtome tune' writes.")
 ]
@@ -51,9 +56,9 @@ def fit(
     The run is kept in OUTPUT.checkpoint: after a crash --resume goes on from there. Ctrl-C writes the best model so
     far, which --resume replaces.
     """
-    from microtome.release import Artefact, ImageRelease, check_output
+    from microtome.release import Artefact, check_output
     from microtome.synthesis import Synthesizer
-    from microtome.training import FitSettings
+    from microtome.training import settings_for
 
     options = {
         "steps": steps, "batch_size": batch_size, "learning_rate": learning_rate, "held_out": held_out,
@@ -61,30 +66,53 @@ def fit(
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
     opened = Artefact.load(release)
-    if isinstance(opened, ImageRelease):
-        chosen = {**read_settings(settings), **given}
-        images.fit(opened, output, chosen, grid=grid, seed=seed, resume=resume, force=force)
-        return
-    if grid is not None:
-        raise ParameterError(f"--grid is for images; {release} is a release of a table")
     checkpoint = output.with_name(f"{output.name}.checkpoint")
     replaces = force or (resume and checkpoint.exists())
     check_output(output, force=replaces)
-    synthesizer = Synthesizer(FitSettings.from_dict({**read_settings(settings), **given}), random_state=seed)
+    if grid is not None:
+        _check_grid(grid, opened, force=replaces)
+    synthesizer = Synthesizer(settings_for(opened, {**read_settings(settings), **given}), random_state=seed)
     with watch("steps") as progress:
-        synthesizer.fit(release, checkpoint=checkpoint, resume=resume, progress=progress)
+        synthesizer.fit(opened, checkpoint=checkpoint, resume=resume, progress=progress)
     synthesizer.save(output, force=replaces)
+    if grid is not None:
+        _write_grid(grid, synthesizer, seed)
     result = synthesizer.fit_
     assert result is not None
-    best = min(score for _, score in result.history)
-    console.print(
-        f"[bold]{plain(output)}[/]: best at step {result.best_step} with held-out score {best:.2f} ± "
-        f"{result.score_error:.2f} "
-        "(1: independent columns, nothing learnt beyond the profile; near 0: what was learnt is confirmed)",
-        soft_wrap=True,
-    )
+    console.print(f"[bold]{plain(output)}[/]: {_in_words(result)}", soft_wrap=True)
     if not result.finished:
         goes_on = plain(f"--resume goes on from {checkpoint}")
-        console.print(f"interrupted: this is the best model so far; {goes_on}", soft_wrap=True)
+        so_far = "the best model so far" if result.scored else "the model so far"
+        console.print(f"interrupted: this is {so_far}; {goes_on}", soft_wrap=True)
         raise EndedEarly
     checkpoint.unlink(missing_ok=True)
+
+
+def _in_words(result: Fit) -> str:
+    if not result.scored:
+        return f"loss {result.history[-1][1]:.3f} after {result.history[-1][0]} steps" if result.history else "no steps"
+    best = min(score for _, score in result.history)
+    return (
+        f"best at step {result.best_step} with held-out score {best:.2f} ± {result.score_error:.2f} "
+        "(1: independent columns, nothing learnt beyond the profile; near 0: what was learnt is confirmed)"
+    )
+
+
+def _check_grid(path: Path, release: Artefact, *, force: bool) -> None:
+    from microtome.release import ImageRelease, check_output
+
+    if not isinstance(release, ImageRelease):
+        raise ParameterError(f"--grid is for images; {release.path} is a release of a table")
+    if path.suffix != ".png":
+        raise ParameterError(f"{path}: a grid is a .png file")
+    check_output(path, force=force)
+
+
+def _write_grid(path: Path, synthesizer: Synthesizer, seed: int | None) -> None:
+    from microtome.images.writing import write_images
+    from microtome.synthesis import ImageModel
+
+    assert isinstance(synthesizer.model, ImageModel)
+    schema = synthesizer.model.schema
+    drawn = synthesizer.sample(_GRID_COLUMNS * schema.num_classes, balanced=True, random_state=seed)
+    write_images(path, drawn, low=schema.low, high=schema.high)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from microtome.accounting import Account, Accountant, DirectionKind, Ledger, Neighbours
+from microtome.accounting import Account, Accountant, DirectionKind, Ledger, Neighbours, dataset_name
 from microtome.cli import images
 from microtome.cli.ledger import cost_in_words
 from microtome.cli.screen import console, plain, watch
@@ -126,7 +126,7 @@ def release(
     if not of_images and (classes, labels, part) != (None, None, None):
         raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
     real = Path(os.path.realpath(table))  # by whatever link it is reached, a table has one book and one name in it
-    book, name = ledger or ledger_beside(real), dataset or real.name
+    book, name = ledger or ledger_beside(real), dataset or dataset_name(table)
     with watch("images" if of_images else "rows") as progress:
         options: dict[str, Any] = {
             "epsilon": epsilon,

@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from microtome.cli import images
 from microtome.cli.screen import console, plain, watch
-from microtome.errors import ParameterError
 
 
 def sample(
@@ -31,19 +29,18 @@ def sample(
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
 ) -> None:
     """Draw any number of synthetic rows, streamed to a file, or of synthetic images."""
-    from microtome.release import check_output
-    from microtome.synthesis import Synthesizer, conditions_from_text
-    from microtome.synthesis.table_file import write_tables
+    from microtome.synthesis import Synthesizer
 
-    if images.is_image_model(model):
-        if spreadsheet_safe:
-            raise ParameterError("--spreadsheet-safe is for tables; this is a model of images")
-        images.sample(model, output, rows, where or (), seed=seed, force=force)
-        return
-    check_output(output, force=force)
     synthesizer = Synthesizer.load(model)
-    conditions = conditions_from_text(synthesizer.model.codebook, where or ())
-    tables = synthesizer.sample_tables(rows, conditions=conditions, random_state=seed)
-    with watch("rows") as progress:
-        write_tables(output, tables, rows, progress, spreadsheet_safe=spreadsheet_safe)
-    console.print(f"[bold]{plain(output)}[/]: {rows:,} rows", soft_wrap=True)
+    unit = synthesizer.model.unit
+    with watch(unit) as progress:
+        synthesizer.sample_to_file(
+            output,
+            rows,
+            conditions=synthesizer.model.conditions_from_text(where or ()),
+            spreadsheet_safe=spreadsheet_safe,
+            force=force,
+            random_state=seed,
+            progress=progress,
+        )
+    console.print(f"[bold]{plain(output)}[/]: {rows:,} {unit}", soft_wrap=True)

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from microtome.divergences.algorithm1 import ReferenceKernelFDivergence
 from microtome.divergences.directions import choose_slices, project
 from microtome.divergences.gaussian_kernel import KernelSettings, kernel_means, squared_distances
-from microtome.divergences.kernel_reference import ReferenceKernelFDivergence
 
 
 class MiniBatchKernelFDivergence(ReferenceKernelFDivergence):

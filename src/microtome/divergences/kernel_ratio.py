@@ -22,86 +22,29 @@ to 1e-8 in double precision. With fewer landmarks the difference shrinks as they
 it to 2 % of the divergence at 64 landmarks for k = 1 and 5 % at 128 for k = 2.
 """
 
-from collections.abc import Iterable
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from microtome.divergences.directions import check_directions, choose_slices, project
-from microtome.divergences.gaussian_kernel import (
-    KernelSettings,
-    blob_kernel,
-    check_noise_scale,
-    kernel_means,
-    squared_distances,
-)
-from microtome.divergences.landmarks import Landmarks, summarise
-
-DEFAULT_SETTINGS = KernelSettings()
+from microtome.divergences.gaussian_kernel import KernelSettings, blob_kernel, kernel_means, squared_distances
+from microtome.divergences.landmark_divergence import LandmarkDivergence
+from microtome.divergences.landmarks import Landmarks
 
 
-class KernelFDivergence:
-    """Smoothed-sliced f-divergence of synthetic rows from a release, at a cost that does not grow with n.
+class KernelFDivergence(LandmarkDivergence[KernelSettings]):
+    """Smoothed-sliced f-divergence of synthetic rows from a release; settings are f, bandwidths and ridge."""
 
-    Args:
-        landmarks: the summary of the released slices.
-        directions: the released directions θ_s.
-        noise_scale: σ, the standard deviation of the release's noise on each coordinate of a slice.
-        settings: f, bandwidths and ridge.
-        dtype: precision of a call; the factorisations are done in double precision in any case.
-    """
+    @staticmethod
+    def _defaults() -> KernelSettings:
+        return KernelSettings()
 
-    def __init__(
-        self,
-        landmarks: Landmarks,
-        directions: Float[Tensor, "m d k"],
-        *,
-        noise_scale: float,
-        settings: KernelSettings = DEFAULT_SETTINGS,
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        check_noise_scale(noise_scale)
-        check_directions(directions, num_slices=len(landmarks.points), slice_dim=landmarks.slice_dim)
-        bandwidths = (
-            torch.tensor(settings.bandwidth_multipliers, dtype=torch.float64) * (landmarks.median_distances()[:, None])
-        )
-        widths = bandwidths.square()[:, :, None] + (landmarks.spreads + noise_scale**2)[:, None, :]
+    def _precompute(self, landmarks: Landmarks, dtype: torch.dtype) -> None:
+        multipliers = torch.tensor(self.settings.bandwidth_multipliers, dtype=torch.float64)
+        bandwidths = multipliers * landmarks.median_distances()[:, None]
+        widths = bandwidths.square()[:, :, None] + (landmarks.spreads + self.noise_scale**2)[:, None, :]
         amplitudes = (bandwidths.square()[:, :, None] / widths) ** (landmarks.slice_dim / 2)
-        self.settings, self.noise_scale, self.num_rows = settings, noise_scale, landmarks.num_rows
-        self.directions = directions.to(dtype)
-        self._points = landmarks.points.to(dtype)
-        self._weights = landmarks.weights.to(dtype)
         self._precisions = (-0.5 / widths).to(dtype)
-        self._operators = _solution_operators(landmarks, bandwidths, amplitudes, settings.ridge).to(dtype)
-
-    @classmethod
-    def from_slices(
-        cls,
-        slices: Float[Tensor, "n m k"] | Iterable[Float[Tensor, "c m k"]],
-        directions: Float[Tensor, "m d k"],
-        *,
-        noise_scale: float,
-        generator: torch.Generator,
-        settings: KernelSettings = DEFAULT_SETTINGS,
-        num_landmarks: int = 64,
-        dtype: torch.dtype = torch.float32,
-    ) -> "KernelFDivergence":
-        """Reads all released rows once, in chunks if they come in chunks, and precomputes."""
-        landmarks = summarise(slices, num_landmarks, generator=generator)
-        return cls(landmarks, directions, noise_scale=noise_scale, settings=settings, dtype=dtype)
-
-    def __call__(
-        self,
-        encoded: Float[Tensor, "b d"],
-        *,
-        generator: torch.Generator | None = None,
-        num_slices: int | None = None,
-    ) -> Float[Tensor, ""]:
-        """Returns the divergence of a batch of synthetic rows; see `Divergence`."""
-        chosen = choose_slices(len(self.directions), num_slices, generator)
-        directions = self.directions if chosen is None else self.directions[chosen]
-        return self.on_slices(project(encoded, directions), chosen)
+        self._operators = _solution_operators(landmarks, bandwidths, amplitudes, self.settings.ridge).to(dtype)
 
     def on_slices(
         self, projected: Float[Tensor, "s b k"], chosen: Int[Tensor, " s"] | None = None

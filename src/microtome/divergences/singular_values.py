@@ -13,6 +13,7 @@ value in units of σ·√max(p,q):
 
 import math
 from enum import Enum
+from typing import assert_never
 
 import torch
 from jaxtyping import Float
@@ -65,11 +66,17 @@ def shrink(
 
 def _in_units(y: Float[Tensor, " r"], beta: float, rule: Denoising) -> Float[Tensor, " r"]:
     edge = 1.0 + math.sqrt(beta)
-    if rule is Denoising.SOFT:
-        return (y - edge).clamp_min(0.0)
-    if rule is Denoising.HARD:
-        root = math.sqrt(beta**2 + 14.0 * beta + 1.0)
-        threshold = math.sqrt(2.0 * (beta + 1.0) + 8.0 * beta / (beta + 1.0 + root))
-        return torch.where(y > threshold, y, torch.zeros_like(y))
-    kept = ((y.square() - beta - 1.0).square() - 4.0 * beta).clamp_min(0.0).sqrt() / y.clamp_min(edge)
-    return torch.where(y > edge, kept, torch.zeros_like(y))
+    match rule:
+        case Denoising.NONE:
+            return y
+        case Denoising.SOFT:
+            return (y - edge).clamp_min(0.0)
+        case Denoising.HARD:
+            root = math.sqrt(beta**2 + 14.0 * beta + 1.0)
+            threshold = math.sqrt(2.0 * (beta + 1.0) + 8.0 * beta / (beta + 1.0 + root))
+            return torch.where(y > threshold, y, torch.zeros_like(y))
+        case Denoising.OPTIMAL:
+            kept = ((y.square() - beta - 1.0).square() - 4.0 * beta).clamp_min(0.0).sqrt() / y.clamp_min(edge)
+            return torch.where(y > edge, kept, torch.zeros_like(y))
+        case _:
+            assert_never(rule)

@@ -12,21 +12,15 @@ squared MMD of the generator by the b terms j = j', of order 1/b; `unbiased` tak
 instead, which may be negative.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from microtome.divergences.directions import check_directions, choose_slices, project
-from microtome.divergences.gaussian_kernel import (
-    blob_kernel,
-    check_multipliers,
-    check_noise_scale,
-    squared_distances,
-)
-from microtome.divergences.landmarks import Landmarks, summarise
+from microtome.divergences.gaussian_kernel import blob_kernel, check_multipliers, squared_distances
+from microtome.divergences.landmark_divergence import LandmarkDivergence
+from microtome.divergences.landmarks import Landmarks
 from microtome.errors import ParameterError
 
 
@@ -46,66 +40,18 @@ class MMDSettings:
         check_multipliers(self.bandwidth_multipliers)
 
 
-DEFAULT_SETTINGS = MMDSettings()
+class SlicedMMD(LandmarkDivergence[MMDSettings]):
+    """Mean over slices of the squared MMD between smoothed synthetic rows and released ones."""
 
+    @staticmethod
+    def _defaults() -> MMDSettings:
+        return MMDSettings()
 
-class SlicedMMD:
-    """Mean over slices of the squared MMD between smoothed synthetic rows and released ones.
-
-    Args:
-        landmarks: the summary of the released slices.
-        directions: the released directions.
-        noise_scale: σ of the release.
-        settings: bandwidths and estimator.
-        dtype: precision of a call.
-    """
-
-    def __init__(
-        self,
-        landmarks: Landmarks,
-        directions: Float[Tensor, "m d k"],
-        *,
-        noise_scale: float,
-        settings: MMDSettings = DEFAULT_SETTINGS,
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        check_noise_scale(noise_scale)
-        check_directions(directions, num_slices=len(landmarks.points), slice_dim=landmarks.slice_dim)
-        self.settings, self.noise_scale = settings, noise_scale
-        self.directions = directions.to(dtype)
-        self._points, self._weights = landmarks.points.to(dtype), landmarks.weights.to(dtype)
-        self._spreads = landmarks.spreads.to(dtype)
+    def _precompute(self, landmarks: Landmarks, dtype: torch.dtype) -> None:
         medians = landmarks.median_distances()
-        self._bandwidths = [(value * medians).to(dtype) for value in settings.bandwidth_multipliers]
+        self._spreads = landmarks.spreads.to(dtype)
+        self._bandwidths = [(value * medians).to(dtype) for value in self.settings.bandwidth_multipliers]
         self._released = _released_norms(landmarks, self._bandwidths).to(dtype)
-
-    @classmethod
-    def from_slices(
-        cls,
-        slices: Float[Tensor, "n m k"] | Iterable[Float[Tensor, "c m k"]],
-        directions: Float[Tensor, "m d k"],
-        *,
-        noise_scale: float,
-        generator: torch.Generator,
-        settings: MMDSettings = DEFAULT_SETTINGS,
-        num_landmarks: int = 64,
-        dtype: torch.dtype = torch.float32,
-    ) -> "SlicedMMD":
-        """Reads all released rows once, in chunks if they come in chunks, and precomputes."""
-        landmarks = summarise(slices, num_landmarks, generator=generator)
-        return cls(landmarks, directions, noise_scale=noise_scale, settings=settings, dtype=dtype)
-
-    def __call__(
-        self,
-        encoded: Float[Tensor, "b d"],
-        *,
-        generator: torch.Generator | None = None,
-        num_slices: int | None = None,
-    ) -> Float[Tensor, ""]:
-        """Returns the squared MMD of a batch of synthetic rows; see `Divergence`."""
-        chosen = choose_slices(len(self.directions), num_slices, generator)
-        directions = self.directions if chosen is None else self.directions[chosen]
-        return self.on_slices(project(encoded, directions), chosen)
 
     def on_slices(
         self, projected: Float[Tensor, "s b k"], chosen: Int[Tensor, " s"] | None = None

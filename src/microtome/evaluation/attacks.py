@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from microtome.evaluation.coded import CodedTable, sampled
 from microtome.evaluation.detector import chance_deviation
-from microtome.evaluation.neighbours import Embedding, Points, nearest
+from microtome.evaluation.nearest_rows import Embedding, Points, nearest
 
 Floats = NDArray[np.float64]
 _QUERIES = 2_000

@@ -2,10 +2,11 @@
 
 from microtome.generators.layout import RowLayout
 from microtome.generators.mixture import MixtureGenerator, MixtureSettings
-from microtome.generators.protocol import ColumnwiseGenerator, Generator
+from microtome.generators.protocol import BuiltInGenerator, ColumnwiseGenerator, Generator
 from microtome.generators.tabular import NetworkSettings, TabularGenerator
 
 __all__ = [
+    "BuiltInGenerator",
     "ColumnwiseGenerator",
     "Generator",
     "MixtureGenerator",

@@ -10,12 +10,14 @@ by all classes, which tell them apart by a bias, or there is a stack for each cl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from microtome.errors import ParameterError
+from microtome.schema import ImageCode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +80,12 @@ class ImageGenerator(nn.Module):
         self.stacks = nn.ModuleList(_Stack(channels, num_classes, settings) for _ in range(stacks))
         nn.init.zeros_(self.bend[2].weight)  # type: ignore[arg-type]
         nn.init.zeros_(self.bend[2].bias)  # type: ignore[arg-type]
+
+    @classmethod
+    def of(cls, code: ImageCode, settings: ImageNetworkSettings) -> Self:
+        """The generator of images in a code."""
+        plane, offset = (torch.tensor(array, dtype=torch.float32) for array in (code.plane, code.offset))
+        return cls(plane, offset, code.schema.shape, code.schema.num_classes, settings)
 
     @torch.no_grad()
     def start_at(self, means: Float[Tensor, "v d"], factors: Float[Tensor, "v d d"]) -> None:

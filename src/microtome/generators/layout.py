@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from microtome.errors import ModelError
+from microtome.schema import Codebook
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,6 +30,15 @@ class RowLayout:
     def __post_init__(self) -> None:
         if not len(self.scale) == len(self.offset) == self.dim:
             raise ModelError(f"scale and offset have {len(self.scale)} and {len(self.offset)} entries, not {self.dim}")
+
+    @classmethod
+    def of(cls, codebook: Codebook) -> Self:
+        """The code of a release's or a model's rows, for torch."""
+        return cls(
+            blocks=tuple((block.start, block.stop) for block in codebook.blocks),
+            scale=torch.tensor(codebook.scale, dtype=torch.float32),
+            offset=torch.tensor(codebook.offset, dtype=torch.float32),
+        )
 
     @property
     def dim(self) -> int:

@@ -23,6 +23,7 @@ from microtome.errors import ModelError, ParameterError
 from microtome.generators.layout import RowLayout
 
 _LEAST_MARGIN = 1e-6
+_ROUNDS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ class MixtureGenerator(nn.Module):
         weights = shares.double().repeat_interleave(settings.components)
         self.register_buffer("cumulative", (weights / weights.sum()).cumsum(0)[:-1])
 
-    def spread(self, generator: torch.Generator) -> None:
+    def leave_start(self, generator: torch.Generator) -> None:
         """Make the components differ, so that they can learn different things: they start all alike."""
         with torch.no_grad():
             noise = torch.randn(self.logits.shape, generator=generator)
@@ -114,12 +115,13 @@ class MixtureGenerator(nn.Module):
         """Encoded rows with levels drawn; the gradient is that of the probabilities (straight through)."""
         return self.layout.draw_encoded(self.probabilities(latent), generator)
 
-    def match_margins(self, margins: Float[Tensor, "v d"], *, rounds: int = 30) -> None:
+    def match_margins(self, margins: Float[Tensor, "v d"], generator: torch.Generator) -> None:
         """Shift every level's logit, in all components of a class alike, until the class has these margins."""
+        del generator
         wanted = margins.clamp_min(_LEAST_MARGIN).log()
         with torch.no_grad():
             by_class = self.logits.view(self.num_classes, -1, self.layout.dim)
-            for _ in range(rounds):
+            for _ in range(_ROUNDS):
                 found = self.layout.softmax(self.logits).view_as(by_class).mean(dim=1)
                 by_class += (wanted - found.clamp_min(_LEAST_MARGIN).log())[:, None]
 

@@ -34,3 +34,16 @@ class ColumnwiseGenerator(Generator, Protocol):
     def draw(self, latent: Float[Tensor, "b z"], generator: torch.Generator) -> Float[Tensor, "b d"]:
         """Encoded rows with levels drawn, through which gradients pass straight to the probabilities."""
         ...
+
+
+@runtime_checkable
+class BuiltInGenerator(ColumnwiseGenerator, Protocol):
+    """A generator that starts at the profile's margins, and has them in the end."""
+
+    def leave_start(self, generator: torch.Generator) -> None:
+        """Break what makes independent columns a place from which nothing can be learnt, if anything does."""
+        ...
+
+    def match_margins(self, margins: Float[Tensor, "v d"], generator: torch.Generator) -> None:
+        """Shift every level's logit until the margins of each class are these."""
+        ...

@@ -20,6 +20,8 @@ from microtome.errors import ModelError, ParameterError
 from microtome.generators.layout import RowLayout
 
 _LEAST_MARGIN = 1e-6
+_MARGIN_ROWS = 16_384
+_ROUNDS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +75,17 @@ class TabularGenerator(nn.Module):
             mean_logits = self.head.weight @ sample.mean(dim=0)
             self.head.bias.copy_(margins.clamp_min(_LEAST_MARGIN).log() - mean_logits)
 
-    def match_margins(self, margins: Float[Tensor, " d"], latent: Float[Tensor, "b z"], *, rounds: int = 30) -> None:
-        """Shift every level's logit until the mean distribution over the given latents has these margins."""
-        wanted = margins.clamp_min(_LEAST_MARGIN).log()
+    def leave_start(self, generator: torch.Generator) -> None:
+        """Nothing: its units differ from the start."""
+        del generator
+
+    def match_margins(self, margins: Float[Tensor, "1 d"], generator: torch.Generator) -> None:
+        """Shift every level's logit until the mean distribution over many latents has these margins."""
+        latent = torch.randn(_MARGIN_ROWS, self.latent_dim, generator=generator)
+        wanted = margins[0].clamp_min(_LEAST_MARGIN).log()
         with torch.no_grad():
             logits = self.head(self.body(latent)) - self.head.bias
-            for _ in range(rounds):
+            for _ in range(_ROUNDS):
                 found = self.layout.softmax(logits + self.head.bias).mean(dim=0)
                 self.head.bias.add_(wanted - found.clamp_min(_LEAST_MARGIN).log())
 

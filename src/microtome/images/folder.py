@@ -26,13 +26,18 @@ def read_folder(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Images and, where there are sub-folders, their names as labels."""
     folders = class_folders(path)
     if not folders:
-        return np.stack(_read_files(_image_files(path))), None
+        files = _image_files(path)
+        if not files:
+            raise TableError(f"{path} holds no images ({', '.join(SUFFIXES)})")
+        return np.stack(_read_files(files)), None
     pictures: list[NDArray[Any]] = []
     labels: list[str] = []
     for folder in folders:
         found = _read_files(_image_files(folder), like=pictures[0] if pictures else None)
         pictures += found
         labels += [folder.name] * len(found)
+    if not pictures:
+        raise TableError(f"{path} and its sub-folders hold no images ({', '.join(SUFFIXES)})")
     named = np.array(labels)
     return np.stack(pictures), named.astype(np.int64) if all(map(_is_number, set(labels))) else named
 
@@ -43,10 +48,8 @@ def _is_number(name: str) -> bool:
 
 
 def _image_files(folder: Path) -> list[Path]:
-    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
-    if not files:
-        raise TableError(f"{folder} holds no images ({', '.join(SUFFIXES)}); remove the folder, or fill it")
-    return files
+    """Images of a folder. A class may be empty: refusing that would tell it."""
+    return sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
 
 
 def _read_files(files: list[Path], like: NDArray[Any] | None = None) -> list[NDArray[Any]]:

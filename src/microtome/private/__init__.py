@@ -1,22 +1,25 @@
 """The only code that sees private rows: count, encode, slice, add noise, publish."""
 
-from microtome.private.curator import Curator
+from microtome.private.door import Door, Source
 from microtome.private.draft import draft_schema
-from microtome.private.image_curator import ImageCurator
 from microtome.private.image_rows import PrivateImages
+from microtome.private.image_source import ImageSource
 from microtome.private.publishing import release, release_images
 from microtome.private.randomness import Randomness, SystemRandomness
 from microtome.private.settings import PrivacySettings, RunSettings
 from microtome.private.table import open_table
+from microtome.private.table_source import TableSource
 
 __all__ = [
-    "Curator",
-    "ImageCurator",
+    "Door",
+    "ImageSource",
     "PrivacySettings",
     "PrivateImages",
     "Randomness",
     "RunSettings",
+    "Source",
     "SystemRandomness",
+    "TableSource",
     "draft_schema",
     "open_table",
     "release",

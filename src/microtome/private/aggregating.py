@@ -129,9 +129,11 @@ def plan_aggregates(
     )
 
 
-def table_bytes(plan: AggregatePlan, codebook: Codebook) -> int:
-    """The size of the tables of a plan."""
-    return 8 * plan.num_classes * codebook.dim * (codebook.dim + 1)
+def table_bytes(settings: PrivacySettings, schema: Schema, dim: int) -> int:
+    """The size of all tables for rows of this length."""
+    pivot = choose_pivot(settings, schema)
+    classes = 1 if pivot is None else len(schema.columns[pivot].categories or ()) + 2
+    return 8 * classes * dim * (dim + 1)
 
 
 class AggregateTally:
@@ -160,6 +162,12 @@ class AggregateTally:
                 self._second[number] += second
         with self._lock:
             self.num_rows += len(levels)
+
+    def merge(self, other: AggregateTally) -> None:
+        """Add what another of the same plan has counted."""
+        self.num_rows += other.num_rows
+        self._first += other._first
+        self._second += other._second
 
     def publish(self, randomness: Randomness) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The noisy tables *first* and *second*, zero wherever nothing is measured."""

@@ -177,7 +177,7 @@ class PaidBatches:
 
     def __init__(self, records: NDArray[np.float32], plan: BatchPlan, entry: str, randomness: Randomness) -> None:
         self._records, self._randomness = records, randomness
-        self._next, self._tried = 0, False
+        self._next = 0
         self.plan, self.entry = plan, entry
 
     @cached_property
@@ -191,9 +191,8 @@ class PaidBatches:
             raise BudgetError(f"step {step} has touched the private records already; its noise is not drawn again")
         if step >= self.plan.num_steps:
             raise BudgetError(f"all {self.plan.num_steps} steps that were paid for are done; nothing is left")
-        if not self._tried:
-            self._require_separate_rows(encode)
-        self._next, self._tried = step + 1, True
+        self._require_separate_rows(encode, step)
+        self._next = step + 1
         streams = _OfStep(self._randomness, step)
         directions = draw_directions(self.plan.law, streams)
         slicing = SlicingMechanism(
@@ -210,17 +209,36 @@ class PaidBatches:
             null_share=max(0.0, 1.0 - self.plan.rate * len(self._records) / self.plan.num_rows),
         )
 
-    def _require_separate_rows(self, encode: Encoder) -> None:
-        """Refuse an encoder in which one record changes another's row by as much as a bit; public numbers tell."""
+    def _require_separate_rows(self, encode: Encoder, step: int) -> None:
+        """Refuse an encoder in which one record changes another's row by as much as a bit; public numbers tell.
+
+        Half of the records are changed, those whose number has a certain binary digit, and the rows of the others must
+        stay. All digits, both ways, tell any two records apart; that is tried at first, and a part of it at every step
+        that is a power of two, for a network changes on its way.
+        """
+        digits = max(1, (self.plan.num_rows - 1).bit_length())
+        if step & (step - 1):
+            return
         shape = (self.plan.num_rows, *self._records.shape[1:])
         public = np.linspace(0.0, 1.0, int(np.prod(shape)), dtype=np.float32).reshape(shape)
-        changed = public.copy()
-        changed[0] = 1.0 - changed[0]
-        if not np.array_equal(encode(public)[1:], encode(changed)[1:], equal_nan=True):
-            raise MicrotomeError(
-                "features of one record depend on the other records of its batch, and so would spread one person over "
-                "many rows; use a network that treats records one by one (nothing was released)"
-            )
+        before, numbers = self._encoded(encode, public), np.arange(len(public))
+        for digit in range(digits) if step == 0 else [step.bit_length() % digits]:
+            for half in (0, 1):
+                changed = (numbers >> digit) % 2 == half
+                other = np.where(changed.reshape(-1, *[1] * (public.ndim - 1)), 1.0 - public, public)
+                after = self._encoded(encode, other.astype(np.float32))
+                if not np.array_equal(before[~changed], after[~changed], equal_nan=True):
+                    raise MicrotomeError(
+                        "features of one record depend on the other records of its batch, and so would spread one "
+                        "person over many rows; use a network that treats records one by one (nothing of this step was "
+                        "released)"
+                    )
+
+    def _encoded(self, encode: Encoder, batch: NDArray[np.float32]) -> NDArray[np.float64]:
+        encoded = encode(batch)
+        if encoded.shape != (self.plan.num_rows, self.plan.law.dim):
+            raise MicrotomeError(f"features have shape {encoded.shape}, not one row a record; nothing was released")
+        return encoded
 
     def _rows(self, stream: np.random.Generator, encode: Encoder) -> NDArray[np.float64]:
         """Rows of the sampled records at random places among null rows."""
@@ -229,9 +247,7 @@ class PaidBatches:
         places = stream.permutation(self.plan.num_rows)[: len(chosen)]
         batch = np.zeros((self.plan.num_rows, *self._records.shape[1:]), np.float32)
         batch[places] = self._records[chosen]
-        encoded = encode(batch)
-        if encoded.shape != (self.plan.num_rows, self.plan.law.dim):
-            raise MicrotomeError(f"features have shape {encoded.shape}, not one row a record; nothing was released")
+        encoded = self._encoded(encode, batch)
         rows = np.zeros((self.plan.num_rows, self.plan.law.dim))
         rows[places] = encoded[places]
         return rows
@@ -265,12 +281,12 @@ def resume_batches(
     randomness: Randomness,
 ) -> PaidBatches:
     """Go on after ``done`` steps of a training that was paid for before; the ledger must know it, and these records."""
-    paid = [entry for entry in ledger.entries(dataset) if entry.counts and entry.events == plan.events]
+    paid = [entry for entry in ledger.entries(dataset) if entry.is_open and entry.events == plan.events]
     found = [entry.id for entry in paid if hmac.compare_digest(_binding(records, entry.id), binding)]
     if not found:
         raise BudgetError(
-            f"the ledger has no entry of data set {dataset!r} for these steps on these very images; resume with the "
-            "ledger and the images of the first run, or start anew without resuming"
+            f"the ledger has no open entry of data set {dataset!r} for these steps on these very images; resume with "
+            "the ledger and the images of the first run if it was not completed, or start anew without resuming"
         )
     batches = PaidBatches(records, plan, found[0], randomness)
     batches._next = done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,19 @@ from microtome.images import ImageSet, read_images
 from microtome.schema import ImageCode, ImageSchema
 
 Floats = NDArray[np.float64]
-Block = tuple[Floats, NDArray[np.int64]]
-"""Encoded images, of any norm, and their classes."""
-_BLOCK_ENTRIES = 1 << 22
+_CHECKED_ENTRIES = 1 << 22
+"""Pixels that are looked at together."""
+
+
+@dataclass(frozen=True)
+class ImageBlock:
+    """Encoded images, of any norm, and their classes."""
+
+    rows: Floats
+    classes: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
 
 def open_images(source: Any, *, labels: str | Path | None = None, part: str | None = None) -> ImageSet:
@@ -42,7 +53,7 @@ class PrivateImages:
             raise TableError(f"{images.origin}: images are {images.shape}, the schema says {schema.shape}")
         self._pixels = images.pixels
         self._classes = _class_indices(images, schema)
-        step = self._block_rows()
+        step = max(64, _CHECKED_ENTRIES // int(np.prod(schema.shape)))
         for first in range(0, len(images), step):
             block = images.pixels[first : first + step]
             if block.min() < schema.low or block.max() > schema.high:
@@ -54,14 +65,11 @@ class PrivateImages:
     def __len__(self) -> int:
         return len(self._pixels)
 
-    def blocks(self) -> Iterator[Block]:
-        """All images, in order, in pieces that fit in memory."""
-        step = self._block_rows()
-        for first in range(0, len(self), step):
-            yield self._code.encode(self._pixels[first : first + step]), self._classes[first : first + step]
-
-    def _block_rows(self) -> int:
-        return max(64, _BLOCK_ENTRIES // int(np.prod(self.schema.shape)))
+    def blocks(self, num_images: int) -> Iterator[ImageBlock]:
+        """All images, in order, in blocks of so many."""
+        for first in range(0, len(self), num_images):
+            part = slice(first, first + num_images)
+            yield ImageBlock(self._code.encode(self._pixels[part]), self._classes[part])
 
 
 def _class_indices(images: ImageSet, schema: ImageSchema) -> NDArray[np.int64]:

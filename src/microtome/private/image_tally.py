@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.errors import TableError
-from microtome.private.image_rows import Block
+from microtome.private.image_rows import ImageBlock
 from microtome.private.randomness import Randomness, noisy_counts
 from microtome.private.slicing import clip_rows
 from microtome.release.image_centres import CONTRAST_BINS
@@ -33,14 +33,19 @@ class ImageCounts:
         self._largest, self._lock = largest, Lock()
         self.classes, self.contrasts = np.zeros(num_classes), np.zeros(CONTRAST_BINS)
 
-    def add(self, block: Block) -> None:
+    def add(self, block: ImageBlock) -> None:
         """Count a block."""
-        rows, classes = block
+        rows, classes = block.rows, block.classes
         norms = np.sqrt(squared_norms(rows)) / self._largest
         bins = np.minimum((norms * CONTRAST_BINS).astype(np.int64), CONTRAST_BINS - 1)
         with self._lock:
             self.classes += np.bincount(classes, minlength=len(self.classes))
             self.contrasts += np.bincount(bins, minlength=CONTRAST_BINS)
+
+    def merge(self, other: ImageCounts) -> None:
+        """Add what another has counted."""
+        self.classes += other.classes
+        self.contrasts += other.contrasts
 
     def publish(self, noise: float, randomness: Randomness) -> tuple[Floats, Floats]:
         """Both histograms under noise."""
@@ -57,14 +62,18 @@ class MeanSums:
         self._radius, self._lock = radius, Lock()
         self.sums = np.zeros((num_classes, dim))
 
-    def add(self, block: Block) -> None:
+    def add(self, block: ImageBlock) -> None:
         """Add a block."""
-        rows, classes = block
+        rows, classes = block.rows, block.classes
         clipped = quantised(rows / self._radius)
         for number in np.unique(classes):
             part = clipped[classes == number].sum(axis=0)
             with self._lock:
                 self.sums[number] += part
+
+    def merge(self, other: MeanSums) -> None:
+        """Add what another has summed."""
+        self.sums += other.sums
 
     def publish(self, noise: float, randomness: Randomness) -> Floats:
         """The sums under noise."""
@@ -87,9 +96,9 @@ class MomentSums:
         classes, dim = centres.shape
         self.second, self.spreads = np.zeros((classes, dim, dim)), np.zeros(classes)
 
-    def add(self, block: Block) -> None:
+    def add(self, block: ImageBlock) -> None:
         """Add a block."""
-        rows, classes = block
+        rows, classes = block.rows, block.classes
         residuals = rows / self._radius - self._centres[classes]
         spreads = towards_zero(np.minimum(squared_norms(residuals) / self._spread_radius**2, 1.0), _BITS)
         clipped = quantised(residuals / self._residual_radius)
@@ -99,6 +108,11 @@ class MomentSums:
             with self._lock:
                 self.second[number] += second
                 self.spreads[number] += spread
+
+    def merge(self, other: MomentSums) -> None:
+        """Add what another of the same centres has summed."""
+        self.second += other.second
+        self.spreads += other.spreads
 
     def publish(self, second_noise: float, spread_noise: float, randomness: Randomness) -> tuple[Floats, Floats]:
         """Second moments, each entry noised once and the off-diagonal ones in units of √½, and spreads."""

@@ -25,6 +25,7 @@ from microtome.accounting import (
 from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.private.profile import ProfileBudget
 from microtome.private.settings import FINENESS, PrivacySettings
+from microtome.private.slicing import MOST_COORDINATES
 from microtome.release import ReleaseKind
 from microtome.schema import Schema, largest_dim, rounding_classes
 
@@ -95,7 +96,7 @@ class SlicePlan:
         return self
 
 
-def check_table_size(settings: PrivacySettings, num_records: int, origin: str) -> None:
+def check_size(settings: PrivacySettings, num_records: int, origin: str) -> None:
     """Refuse tables that are too small, or too large for the declared capacity, and careless δ."""
     if num_records < 2:
         what = "no rows" if num_records == 0 else "only one row"
@@ -156,6 +157,11 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
 def plan_slices(settings: PrivacySettings, schema: Schema, spent: Sequence[Event]) -> SlicePlan:
     """The least noise with which profile and slices together keep the promise, for the longest rows there can be."""
     law = settings.direction_law(longest_rows(schema))
+    if law.dim > MOST_COORDINATES:
+        raise ParameterError(
+            f"encoded rows may have {law.dim:,} coordinates, and products are exact up to {MOST_COORDINATES:,}; "
+            "declare categories, give columns a larger pool, or leave some out"
+        )
     failures: list[Event] = [FailureEvent(probability=law.count * ROUNDING, reason="rounding of the slices")]
     if settings.subsample is not None:
         overflow = _FAILURE_SHARE * settings.delta

@@ -127,15 +127,33 @@ class Tally:
                 with self._lock:
                     self._rounding[index] += counts
 
+    def merge(self, other: Tally) -> None:
+        """Add what another of the same schema has counted."""
+        self.num_rows += other.num_rows
+        for mine, theirs in zip(self._counts, other._counts, strict=True):
+            mine += theirs
+        for index, counts in other._rounding.items():
+            self._rounding[index] += counts
+        for index, column in enumerate(self._columns):
+            self._values[index].update(other._values[index])
+            self._require_few_values(index, column)
+
     def publish(
-        self, budget: ProfileBudget, randomness: Randomness, *, centred: bool, fineness: Fineness = COARSE
+        self,
+        budget: ProfileBudget,
+        randomness: Randomness,
+        *,
+        centred: bool,
+        fineness: Fineness = COARSE,
+        num_records: int | None = None,
     ) -> Profile:
-        """The noisy profile: the codebook that everything after it is built on."""
-        widths = [_width(cells) for cells in self._cells]
-        widths += [_WIDTH_ROUNDING] * len(self._classes) + [_WIDTH_TOTAL] * budget.neighbours.protects_count
-        scales = budget.noise_scales(widths)
+        """The noisy profile: the codebook that everything after it is built on.
+
+        ``num_records`` is the number of records where null ones, which count in no cell, are among them.
+        """
+        scales = histogram_noise(self._columns, budget)
         rounding_scales = dict(zip(self._classes, scales[len(self._cells) :], strict=False))
-        total = float(self.num_rows)
+        total = float(self.num_rows if num_records is None else num_records)
         if budget.neighbours.protects_count:
             stream = randomness.stream("profile-total")
             total = max(float(noisy_counts(np.array([total]), scales[-1], stream)[0]), 1.0)
@@ -166,7 +184,10 @@ class Tally:
         with self._lock:
             for entry in counted.to_pylist():
                 values[entry["values"]] += entry["counts"]
-        if len(values) > MOST_CATEGORIES:
+        self._require_few_values(index, column)
+
+    def _require_few_values(self, index: int, column: Column) -> None:
+        if len(self._values[index]) > MOST_CATEGORIES:
             raise TableError(
                 f"column {column.name!r} has more than {MOST_CATEGORIES:,} different values: free text and "
                 "identifiers cannot be released; drop the column or declare its categories"
@@ -185,6 +206,13 @@ class Tally:
         counts = np.concatenate([noisy[shown], noisy[-1:] if missing else noisy[:0]])
         cells = CategoryCells(categories=categories, other=True, missing=missing)  # type: ignore[arg-type]
         return cells, np.insert(counts, len(shown), total - counts.sum())
+
+
+def histogram_noise(columns: Sequence[Column], budget: ProfileBudget) -> list[float]:
+    """Noise of the counts of every column, of their rounding, and of the total where it is counted; public facts."""
+    widths = [_width(initial_cells(column)) for column in columns]
+    widths += [_WIDTH_ROUNDING] * sum(rounding_classes(column) is not None for column in columns)
+    return budget.noise_scales(widths + [_WIDTH_TOTAL] * budget.neighbours.protects_count)
 
 
 def _width(cells: Cells | None) -> int:

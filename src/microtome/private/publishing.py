@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, TypeVar
+from typing import Any
 
-from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours
+from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours, dataset_name
 from microtome.errors import OutputError, noted
-from microtome.private.curator import Curator
-from microtome.private.image_curator import ImageCurator
+from microtome.private.door import Door
 from microtome.private.image_plan import IMAGE_PROFILE_SHARE
 from microtome.private.image_rows import PrivateImages, open_images
+from microtome.private.image_source import ImageSource
 from microtome.private.randomness import SystemRandomness
 from microtome.private.settings import NO_PIVOT, PROFILE_SHARES, PrivacySettings, RunSettings, option
 from microtome.private.table import open_table
+from microtome.private.table_source import TableSource
 from microtome.release import Artefact, ImageRelease, Release, ReleaseKind, keep_temporary
 from microtome.release.signature import Signer
 from microtome.schema import ImageSchema, Schema
-
-Published = TypeVar("Published", bound=Artefact)
 
 
 def release(
@@ -95,16 +94,18 @@ def release(
         profile_share=PROFILE_SHARES[chosen] if profile_share is None else profile_share,
         allow_large_delta=allow_large_delta,
     )
-    curator = Curator(
-        table=open_table(source),
-        schema=schema if isinstance(schema, Schema) else Schema.load(schema),
+    door = Door(
         settings=settings,
         run=run or RunSettings(),
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
-        dataset=dataset or _name_of(source, "table"),
+        dataset=dataset or (dataset_name(source) if isinstance(source, str | Path) else "table"),
         randomness=SystemRandomness(),
     )
-    return _written(curator.release, signer, output, source, ledger, sign)
+    declared = schema if isinstance(schema, Schema) else Schema.load(schema)
+    private = TableSource(table=open_table(source), schema=declared)
+    released = _written(partial(door.release, private), signer, output, source, schema, ledger, sign)
+    assert isinstance(released, Release)
+    return released
 
 
 def release_images(
@@ -174,29 +175,26 @@ def release_images(
         profile_share=IMAGE_PROFILE_SHARE if profile_share is None else profile_share,
         allow_large_delta=allow_large_delta,
     )
-    declared = schema if isinstance(schema, ImageSchema) else ImageSchema.load(schema)
-    curator = ImageCurator(
-        images=PrivateImages(open_images(source, labels=labels, part=part), declared),
+    door = Door(
         settings=settings,
         run=run or RunSettings(),
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
-        dataset=dataset or _name_of(source, "images"),
+        dataset=dataset or (dataset_name(source) if isinstance(source, str | Path) else "images"),
         randomness=SystemRandomness(),
     )
-    return _written(curator.release, signer, output, source, ledger, labels, sign)
-
-
-def _name_of(source: Any, otherwise: str) -> str:
-    """A data set's name in the book: that of the file itself, by whatever link it is reached."""
-    return Path(os.path.realpath(source)).name if isinstance(source, str | Path) else otherwise
+    declared = schema if isinstance(schema, ImageSchema) else ImageSchema.load(schema)
+    private = ImageSource(images=PrivateImages(open_images(source, labels=labels, part=part), declared))
+    released = _written(partial(door.release, private), signer, output, source, schema, ledger, labels, sign)
+    assert isinstance(released, ImageRelease)
+    return released
 
 
 def _written(
-    write: Callable[[Path], Published], signer: Signer | None, output: str | Path | None, *inputs: Any
-) -> Published:
+    write: Callable[[Path], Artefact], signer: Signer | None, output: str | Path | None, *inputs: Any
+) -> Artefact:
     """The release at its place, or in a temporary file that lives as long as the result; signed if asked for."""
 
-    def signed(path: Path) -> Published:
+    def signed(path: Path) -> Artefact:
         published = write(path)
         if signer is not None:
             with noted(f"{path} is written and whole but not signed, and its promise is charged in the ledger."):
@@ -215,7 +213,8 @@ def _written(
 
 
 def _refuse_own_input(output: Path, *inputs: Any) -> None:
-    """Never overwrite the table, its ledger or the key, whatever ``force`` says."""
-    for path in inputs:
+    """Never overwrite the table, its schema, its ledger or the key, whatever ``force`` says."""
+    for given in inputs:
+        path = given.path if isinstance(given, Ledger) else given
         if isinstance(path, str | Path) and Path(path).resolve() == output.resolve():
-            raise OutputError(f"{output} is the table or its ledger, or the key; choose another output")
+            raise OutputError(f"{output} is the table, its schema or ledger, or the key; choose another output")

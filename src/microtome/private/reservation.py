@@ -78,9 +78,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def reserved(
-    ledger: Ledger, dataset: str, events: Sequence[Event], *, purpose: str, settings: PrivacySettings
+    ledger: Ledger, dataset: str, events: Sequence[Event], *, settings: PrivacySettings
 ) -> Iterator[Reservation]:
     """Set the whole promise aside; whatever stops the work before noise is drawn gives it back."""
+    purpose = f"release of {settings.kind}"
     entry = ledger.reserve(
         dataset, events, purpose=purpose, neighbours=settings.neighbours, accountant=settings.accountant
     )

@@ -157,6 +157,10 @@ class RunSettings:
     def __post_init__(self) -> None:
         _require(self.threads >= 1, "threads", self.threads, "at least 1")
 
+    def block_rows(self, width: int) -> int:
+        """Records a block, where each takes ``width`` numbers."""
+        return max(64, min(self.block_entries // width, 1 << 16))
+
 
 Option = TypeVar("Option", bound=StrEnum)
 

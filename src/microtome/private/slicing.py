@@ -24,7 +24,7 @@ _ROW_BITS, _HIGH_BITS, _LOW_BITS = 20, 28, 54
 """Rows are cut to this many binary digits. Directions are taken apart into two numbers of fewer digits, so that both
 products are exact: 20 + 28 digits leave room for directions of norm 32, and 20 + 54 for 65,536 coordinates, the lower
 part being below 2⁻²⁹."""
-_MOST_COORDINATES = 1 << 16
+MOST_COORDINATES = 1 << 16
 _LARGEST_DIRECTION = 32.0
 _LIMIT = np.iinfo(np.int16).max
 
@@ -80,7 +80,7 @@ class SlicingMechanism:
     @cached_property
     def _parts(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """U as a sum of two matrices, each of few enough digits for exact products."""
-        if len(self.directions) > _MOST_COORDINATES or squared_norms(self.directions.T).max() > _LARGEST_DIRECTION**2:
+        if len(self.directions) > MOST_COORDINATES or squared_norms(self.directions.T).max() > _LARGEST_DIRECTION**2:
             raise MicrotomeError("directions are too long, or too many coordinates, for exact products")
         high = on_grid(self.directions, _HIGH_BITS)
         return high, on_grid(self.directions - high, _LOW_BITS)

@@ -122,7 +122,12 @@ def _open_csv(path: Path) -> PrivateTable:
             include_columns=[column.name for column in columns] if columns else None,
         )
         try:
-            return pacsv.open_csv(path, read_options=pacsv.ReadOptions(block_size=_CSV_BLOCK), convert_options=convert)
+            return pacsv.open_csv(
+                path,
+                read_options=pacsv.ReadOptions(block_size=_CSV_BLOCK),
+                parse_options=pacsv.ParseOptions(newlines_in_values=True),
+                convert_options=convert,
+            )
         except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
             raise _csv_error(path, names, error) from error
 
@@ -213,9 +218,24 @@ def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         raise pa.ArrowInvalid(f"values are stored as {array.type}")
     if pa.types.is_floating(array.type) and pa.types.is_integer(wanted):
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+        _refuse_rounded(array)
     if pa.types.is_boolean(wanted) and not (pa.types.is_boolean(array.type) or _is_text(array.type)):
         array = _zero_or_one(array)
     return array.cast(wanted, safe=not pa.types.is_timestamp(wanted))
+
+
+def _refuse_rounded(array: pa.Array) -> None:
+    """Refuse whole numbers that floats do not tell apart: which one was meant, a neighbour's missing value decided.
+
+    Pandas turns a column of whole numbers into floats for a single gap.
+    """
+    exact = 2.0 ** (24 if pa.types.is_float32(array.type) else 53)
+    rounded = pc.greater_equal(pc.abs(array.cast(pa.float64())), exact)
+    if pc.any(rounded).as_py():
+        raise pa.ArrowInvalid(
+            f"value {array.filter(rounded)[0]} is a whole number that floats cannot hold exactly; store the column as "
+            "integers (in pandas 'Int64', which has room for missing values) or as text"
+        )
 
 
 def _zero_or_one(array: pa.Array) -> pa.Array:

@@ -7,6 +7,7 @@ from microtome.release.description import contents_in_words, promise_in_words, s
 from microtome.release.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
 from microtome.release.manifest import (
     AggregateMechanism,
+    AnyMechanism,
     Contents,
     ImageMomentsMechanism,
     ImageRowsMechanism,
@@ -21,6 +22,7 @@ from microtome.release.tables import TwoWayTables, consistent, two_way_tables
 __all__ = [
     "AggregateMechanism",
     "AggregatesRelease",
+    "AnyMechanism",
     "Artefact",
     "ContainerWriter",
     "Contents",

@@ -16,7 +16,8 @@ from safetensors import SafetensorError, safe_open
 
 from microtome.errors import MicrotomeError, ReleaseError
 from microtome.file_kind import mistaken_for
-from microtome.release.container import check_output, digest
+from microtome.release.consistency import check_events
+from microtome.release.container import check_header, check_output, digest
 from microtome.release.manifest import (
     AggregateMechanism,
     ImageMomentsMechanism,
@@ -52,11 +53,21 @@ class Artefact:
         Args:
             path: The file.
             verify: Whether to check the checksum of every row, which reads the whole file.
+
+        Example:
+            >>> import microtome as mt, pyarrow as pa
+            >>> schema = mt.Schema(columns=(mt.Column(name="insured", kind="boolean", missing=False),))
+            >>> table = {"insured": [True, False] * 50}
+            >>> written = mt.release(pa.table(table), schema, epsilon=1.0, delta=1e-5, output="town.release")
+            >>> release = mt.Release.load("town.release")
+            >>> release.manifest.promise.epsilon, release.num_records, release.schema.names
+            (1.0, 100.0, ['insured'])
         """
         path = Path(path)
         if not path.is_file():
             raise ReleaseError(f"{path}: no such file")
         try:
+            check_header(path)
             with safe_open(path, framework="numpy") as file:
                 manifest = _manifest(path, file.metadata() or {})
                 names = [name for name in file.keys() if name != "rows"]  # noqa: SIM118
@@ -68,6 +79,7 @@ class Artefact:
                 held, wanted = ("a table", "images") if isinstance(release, Release) else ("images", "a table")
                 raise ReleaseError(f"it is a release of {held}, where one of {wanted} is needed")
             release._check(verify=verify)
+            check_events(manifest)
         except (SafetensorError, OSError) as error:
             said = mistaken_for(path, "a release") or f"not a release, or damaged: {error}"
             raise ReleaseError(f"{path}: {said}") from error

@@ -20,11 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.errors import OutputError
+from microtome.errors import OutputError, ReleaseError
 from microtome.whole_file import WholeFile, disk_errors
 
 _DTYPES = {"int16": "I16", "int64": "I64", "float64": "F64"}
 DIGEST = "0" * 64
+METADATA = frozenset({"microtome", "microtome_sha256", "microtome_signature", "microtome_public_key"})
+"""All that the header's metadata may hold."""
+_LONGEST_HEADER = 100 << 20
 
 
 def canonical_json(value: Any) -> str:
@@ -52,7 +55,27 @@ def check_output(path: Path, *, force: bool) -> None:
 def check_space(directory: Path, size: int) -> None:
     """Refuse a disk that has no room for ``size`` more bytes."""
     if shutil.disk_usage(directory).free < size:
-        raise OutputError(f"{directory} has less than the {size / 2**20:,.1f} MiB free that are needed")
+        raise OutputError(f"{directory} has less than the {size / 2**20:,.1f} MiB free that may be needed")
+
+
+def check_header(path: Path) -> None:
+    """Refuse a header that says something twice, or anything that no manifest covers: readers might differ on it."""
+    with path.open("rb") as file:
+        start = file.read(8)
+        length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
+        if not 0 < length <= _LONGEST_HEADER:
+            return  # not of ours: what reads it says so
+        header = json.loads(file.read(length), object_pairs_hook=_without_repeats)
+    unknown = sorted(set(header.get("__metadata__", {})) - METADATA)
+    if unknown:
+        raise ReleaseError(f"its header has an entry {unknown[0]!r} that no checksum covers")
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ReleaseError("its header says something twice")
+    return found
 
 
 class ContainerWriter:

@@ -18,7 +18,7 @@ two-way tables. What a bin blurs is put back by drawing within it from the profi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -52,19 +52,23 @@ class Block:
         return self.stop - self.start
 
 
-def largest_dim(schema: Schema, fineness: Fineness) -> int | None:
-    """The longest that encoded rows of a table can be, whatever its profile says; ``None`` if there is no bound."""
-    most = [_most_levels(column, fineness) for column in schema.columns]
+def largest_dim(schema: Schema, fineness: Fineness, rare_shares: Sequence[float] | None = None) -> int | None:
+    """The longest that encoded rows of a table can be, whatever its profile says; ``None`` if there is no bound.
+
+    ``rare_shares`` says of each column which share cannot be told from noise, where that is public by now.
+    """
+    shares = [0.0] * len(schema.columns) if rare_shares is None else rare_shares
+    most = [_most_levels(column, fineness, share) for column, share in zip(schema.columns, shares, strict=True)]
     known = [levels for levels in most if levels is not None]
     return sum(known) if len(known) == len(most) else None
 
 
-def _most_levels(column: Column, fineness: Fineness) -> int | None:
+def _most_levels(column: Column, fineness: Fineness, rare_share: float = 0.0) -> int | None:
     cells = initial_cells(column)
     if isinstance(cells, NumberCells):
-        return most_number_levels(len(cells), column.bins, fineness)
+        return most_number_levels(len(cells), column.bins, rare_share, fineness)
     pool = fineness.pool if column.pool is None else column.pool
-    return most_category_levels(None if cells is None else len(cells), pool)
+    return most_category_levels(None if cells is None else len(cells), pool, rare_share)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

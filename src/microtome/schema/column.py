@@ -104,6 +104,18 @@ class Column:
         pool: Share below which categories are coded together with their neighbours in order; drawn values are told
             apart again by the profile.
         unit: Free text for people.
+
+    Example:
+        >>> from microtome import Column
+        >>> age = Column(name="age", kind="integer", bounds=(18, 99), missing=False)
+        >>> age.dtype, age.is_declared
+        ('int64', True)
+        >>> Column(name="district", kind="categorical").is_declared  # its values will be learnt with budget
+        False
+        >>> Column(name="age", kind="integer", bounds=(99, 18))
+        Traceback (most recent call last):
+            ...
+        microtome.errors.SchemaError: column 'age': bounds ...
     """
 
     name: str

@@ -49,6 +49,20 @@ class Schema:
 
     A *drafted* schema has its types from the table itself, where a single record can have made them what they are. It
     is not public before somebody who knows the table has confirmed it, and no release takes it.
+
+    Example:
+        >>> from microtome import Column, Schema
+        >>> schema = Schema(
+        ...     columns=(
+        ...         Column(name="age", kind="integer", bounds=(18, 99), missing=False),
+        ...         Column(name="insured", kind="boolean", missing=False),
+        ...     ),
+        ...     target="insured",
+        ... )
+        >>> schema.names
+        ['age', 'insured']
+        >>> schema["insured"].categories  # declared by its kind
+        (False, True)
     """
 
     columns: tuple[Column, ...]

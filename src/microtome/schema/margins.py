@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 from scipy.stats import norm
 
-from microtome.errors import SchemaError
 from microtome.schema.cells import NumberCells
 
 _RARE = 2.0
@@ -130,10 +129,7 @@ def number_levels(
 ) -> NDArray[np.int64]:
     """Quantile bins of neighbouring cells, common and missing values apart."""
     values = margins[: cells.num_values]
-    if bins is None:
-        even = 1.0 / max(_EVEN * rare_share, 1.0 / fineness.most_bins)
-        bins = max(int(even), _FEWEST_BINS)
-    least = min(_CLEAR * rare_share, 1.0 / bins) if fineness.splits_rest else 1.0 / bins
+    bins, least = _bins(bins, rare_share, fineness)
     point, wanted = _common_values(cells.singletons() & (values >= rare_share), values, bins, least)
     levels = np.zeros(len(margins), dtype=np.int64)
     level, mass = 0, 0.0
@@ -167,27 +163,34 @@ def _common_values(
         wanted = min(wanted, max(even, least))
 
 
-def most_category_levels(num_cells: int | None, pool: float) -> int | None:
+def most_category_levels(num_cells: int | None, pool: float, rare_share: float) -> int | None:
     """The most levels that ``category_levels`` can give, whatever the counts; ``None`` where there is no bound.
 
-    Levels of their own and shared ones have the share ``pool`` each, but for one that did not fill up and one for
-    missing values; and no level is without a cell (``num_cells``, if they are known).
+    Levels of their own and shared ones have the least share each, but for one that did not fill up and one for missing
+    values; and no level is without a cell (``num_cells``, if they are known).
     """
-    by_share = int(1.0 / pool) + 2 if pool > 0 else None
+    least = max(pool, rare_share)
+    by_share = int(1.0 / least) + 2 if least > 0 else None
     bounds = [bound for bound in (num_cells, by_share) if bound is not None]
     return min(bounds) if bounds else None
 
 
-def most_number_levels(num_cells: int, bins: int | None, fineness: Fineness) -> int:
-    """The most levels that ``number_levels`` can give where bins are even (``splits_rest`` is off).
+def most_number_levels(num_cells: int, bins: int | None, rare_share: float, fineness: Fineness) -> int:
+    """The most levels that ``number_levels`` can give, whatever the counts.
 
-    A bin's share is 1/bins; common values have that, and what is left after slivers are merged a quarter of it, but
-    for the bin of all there is and the level of missing values.
+    Common values have the least share of a bin, and what is left after slivers are merged a quarter of it, but for the
+    bin of all there is and the level of missing values.
     """
-    if fineness.splits_rest:
-        raise SchemaError("levels that share what common values leave have no bound of this kind")
-    even = max(fineness.most_bins, _FEWEST_BINS) if bins is None else bins
-    return min(num_cells, 4 * even + 2)
+    least = _bins(bins, rare_share, fineness)[1]
+    return min(num_cells, int(4.0 / least) + 2) if least > 0 else num_cells
+
+
+def _bins(bins: int | None, rare_share: float, fineness: Fineness) -> tuple[int, float]:
+    """How many bins there are to be, and the least share that one may have."""
+    if bins is None:
+        even = 1.0 / max(_EVEN * rare_share, 1.0 / fineness.most_bins)
+        bins = max(int(even), _FEWEST_BINS)
+    return bins, min(_CLEAR * rare_share, 1.0 / bins) if fineness.splits_rest else 1.0 / bins
 
 
 def rare_share(noise_scale: float, total: float) -> float:

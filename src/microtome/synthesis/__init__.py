@@ -1,8 +1,9 @@
 """Sampling, conditions, model files and the ``Synthesizer`` face."""
 
 from microtome.synthesis.conditions import conditions_from_text
-from microtome.synthesis.image_synthesizer import ImageSynthesizer
-from microtome.synthesis.model_file import Model
+from microtome.synthesis.image_model import ImageModel
+from microtome.synthesis.model import Model
 from microtome.synthesis.synthesizer import Synthesizer
+from microtome.synthesis.table_model import TableModel
 
-__all__ = ["ImageSynthesizer", "Model", "Synthesizer", "conditions_from_text"]
+__all__ = ["ImageModel", "Model", "Synthesizer", "TableModel", "conditions_from_text"]

@@ -9,7 +9,7 @@ the column.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,18 +52,23 @@ def parse_conditions(codebook: Codebook, wanted: Mapping[str, Any]) -> list[Cond
 def conditions_from_text(codebook: Codebook, texts: Iterable[str]) -> dict[str, Any]:
     """Conditions as a person writes them: ``sex=female``, ``town=A|B``, ``age=30..40``, ``income=`` for missing."""
     codes = {code.column.name: code for code in codebook.codes}
-    conditions: dict[str, Any] = {}
+    return {name: _value_from_text(codes[name], value) for name, value in split_conditions(texts, list(codes))}
+
+
+def split_conditions(texts: Iterable[str], columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Column and value of every text ``column=value``, each column once."""
+    found: dict[str, str] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or name not in codes:
+        if not equals or name not in columns:
             raise ModelError(
                 f"condition {text!r}: write column=value, column=a|b or column=low..high with one of the columns "
-                f"{', '.join(codes)}"
+                f"{', '.join(columns)}"
             )
-        if name in conditions:
+        if name in found:
             raise ModelError(f"condition {text!r}: column {name!r} has one already; write {name}=a|b for either of two")
-        conditions[name] = _value_from_text(codes[name], value)
-    return conditions
+        found[name] = value
+    return list(found.items())
 
 
 def _value_from_text(code: ColumnCode, text: str) -> Any:

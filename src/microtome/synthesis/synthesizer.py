@@ -1,4 +1,4 @@
-"""The face of the public half: fit on a release, sample rows. Scikit-learn's and SDV's habits.
+"""The face of the public half: fit on a release, of a table or of images, and sample. Scikit-learn's and SDV's habits.
 
 model = Synthesizer(random_state=0).fit("people.release")
 frame = model.sample(100_000)
@@ -10,39 +10,50 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
+from torch import nn
 
 from microtome.errors import ModelError, ParameterError
 from microtome.generators import Generator
+from microtome.generators.image import ImageGenerator
 from microtome.progress import Progress, silent
-from microtome.release import Release, check_output
-from microtome.synthesis.conditions import parse_conditions
-from microtome.synthesis.model_file import Model
-from microtome.synthesis.sampler import Sampler
-from microtome.training import Checkpoint, Fit, FitSettings, Trainer
+from microtome.release import Artefact, ImageRelease, Release, check_output
+from microtome.synthesis.image_model import ImageModel
+from microtome.synthesis.model import Draw, Model
+from microtome.synthesis.table_model import TableModel
+from microtome.training import Fit, FitSettings, ImageFitSettings, Trainer, seed_of
+from microtome.training.tensor_file import contents_of, read_tensors
 
-_NULLABLE: dict[pa.DataType, Any] = {
-    pa.bool_(): pd.BooleanDtype(),
-    **{getattr(pa, f"int{bits}")(): getattr(pd, f"Int{bits}Dtype")() for bits in (8, 16, 32, 64)},
-    **{getattr(pa, f"uint{bits}")(): getattr(pd, f"UInt{bits}Dtype")() for bits in (8, 16, 32, 64)},
-}
+_KINDS: dict[str, type[Model]] = {kind.file_format: kind for kind in (TableModel, ImageModel)}
 
 
 class Synthesizer:
-    """Learns a release, and draws rows that look like the table it was made from.
+    """Learns a release, and draws rows or images that look like those it was made from.
 
     Args:
-        settings: How to train; the defaults fit most tables in a minute or two.
-        generator: A ``torch.nn.Module`` of your own (see ``microtome.generators.Generator``) instead of the
-            built-in network.
+        settings: How to train: ``FitSettings`` for a table, ``ImageFitSettings`` for images. The defaults fit most
+            tables in a minute or two.
+        generator: For tables: a ``torch.nn.Module`` of your own (see ``microtome.generators.Generator``) instead of
+            the built-in one.
         random_state: Seed of training and sampling; ``None`` for a new one each time.
+
+    Example:
+        >>> import microtome as mt
+        >>> table = pd.DataFrame({"insured": [True, False] * 50, "status": ["employed", "retired"] * 50})
+        >>> statuses = mt.Column(name="status", kind="categorical", categories=("employed", "retired"))
+        >>> schema = mt.Schema(columns=(mt.Column(name="insured", kind="boolean", missing=False), statuses))
+        >>> release = mt.release(table, schema, epsilon=5.0, delta=1e-5)  # the only private step
+        >>> model = mt.Synthesizer(mt.FitSettings(steps=20), random_state=0).fit(release)
+        >>> frame = model.sample(1_000)
+        >>> frame.shape, frame["insured"].dtype
+        ((1000, 2), dtype('bool'))
+        >>> set(model.sample_conditions({"status": "retired"}, 10)["status"])
+        {'retired'}
     """
 
     def __init__(
         self,
-        settings: FitSettings | None = None,
+        settings: FitSettings | ImageFitSettings | None = None,
         *,
         generator: Generator | None = None,
         random_state: int | None = None,
@@ -68,7 +79,7 @@ class Synthesizer:
 
     def fit(
         self,
-        release: Release | str | Path,
+        release: Artefact | str | Path,
         *,
         checkpoint: str | Path | None = None,
         resume: bool = False,
@@ -82,54 +93,72 @@ class Synthesizer:
             resume: Go on from the checkpoint if there is one.
             progress: Told the steps done.
         """
-        opened = release if isinstance(release, Release) else Release.load(release)
-        settings = self.settings or FitSettings()
-        path = None if checkpoint is None else Path(checkpoint)
+        opened = Artefact.load(release) if isinstance(release, str | Path) else release
         trainer = Trainer(
             opened,
-            settings,
-            seed=self._seed_to_resume(path) if resume else self._seed(self.random_state),
+            self.settings,
+            seed=self.random_state,
             generator=self.generator,
-            checkpoint=path,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
             progress=progress,
         )
         self.fit_ = trainer.fit(resume=resume)
-        self._model = Model(
-            generator=self.fit_.generator,
-            schema=opened.schema,
-            codebook=opened.codebook,
-            origin=_origin(opened, settings, self.fit_),
-        )
+        self._model = _model_of(opened, self.fit_)
         return self
 
-    def sample(self, num_rows: int, *, random_state: int | None = None) -> pd.DataFrame:
-        """Draw rows, with the columns, order, types and missing values of the real table."""
-        return self.sample_conditions({}, num_rows, random_state=random_state)
+    def sample(
+        self,
+        num_rows: int,
+        *,
+        conditions: Mapping[str, Any] | None = None,
+        balanced: bool = False,
+        random_state: int | None = None,
+        progress: Progress = silent,
+    ) -> Any:
+        """Draw a data frame with the columns, order, types and missing values of the real table, or an ``ImageSet``.
+
+        Args:
+            num_rows: How many rows, or images.
+            conditions: What they have to meet, by column: a value, a list of values, or (low, high) of a measured one.
+                ``None`` stands for a missing value, and for an open end of (low, high). Images have a ``label``.
+            balanced: Images: as many of each class, whatever their shares.
+            random_state: Seed of the draw.
+            progress: Told how many are drawn.
+        """
+        return self.model.draw(self._wanted(num_rows, conditions, random_state, progress), balanced=balanced)
 
     def sample_conditions(
         self, conditions: Mapping[str, Any], num_rows: int, *, random_state: int | None = None
-    ) -> pd.DataFrame:
-        """Draw rows that meet conditions on columns: a value, a list of values, or (low, high) of a measured one.
-
-        ``None`` stands for a missing value, and for an open end of (low, high).
-        """
-        tables = list(self.sample_tables(num_rows, conditions=conditions, random_state=random_state))
-        return to_frame(pa.concat_tables(tables), self.model)
+    ) -> Any:
+        """The same with the conditions first, as SDV has it."""
+        return self.sample(num_rows, conditions=conditions, random_state=random_state)
 
     def sample_tables(
         self, num_rows: int, *, conditions: Mapping[str, Any] | None = None, random_state: int | None = None
     ) -> Iterator[pa.Table]:
-        """The same as a stream of Arrow tables, for any number of rows."""
-        if num_rows < 1:
-            raise ParameterError(f"num_rows is {num_rows}; it must be at least 1")
-        model = self.model
-        sampler = Sampler(
-            generator=model.generator,
-            codebook=model.codebook,
-            conditions=parse_conditions(model.codebook, conditions or {}),
-            seed=self._seed(self.random_state if random_state is None else random_state),
-        )
-        return sampler.tables(num_rows)
+        """The same as a stream of Arrow tables, for any number of rows of a table."""
+        wanted, model = self._wanted(num_rows, conditions, random_state), self.model
+        if not isinstance(model, TableModel):
+            raise ModelError("this is a model of images, which are no tables; call sample")
+        return model.tables(wanted)
+
+    def sample_to_file(
+        self,
+        path: str | Path,
+        num_rows: int,
+        *,
+        conditions: Mapping[str, Any] | None = None,
+        spreadsheet_safe: bool = False,
+        force: bool = False,
+        random_state: int | None = None,
+        progress: Progress = silent,
+    ) -> None:
+        """Draw to a file, whole or not at all: rows to CSV or Parquet, images to .npz, a .png grid or a folder.
+
+        ``spreadsheet_safe`` puts an apostrophe before text in a CSV file that a spreadsheet would run.
+        """
+        wanted = self._wanted(num_rows, conditions, random_state, progress)
+        self.model.write(Path(path), wanted, spreadsheet_safe=spreadsheet_safe, force=force)
 
     @property
     def model(self) -> Model:
@@ -146,35 +175,37 @@ class Synthesizer:
     @classmethod
     def load(cls, path: str | Path, *, generator: Generator | None = None) -> Synthesizer:
         """Read a model; one with a generator of your own needs that module to put the weights in."""
-        synthesizer = cls(generator=generator)
-        synthesizer._model = Model.load(Path(path), generator)
+        if generator is not None and not isinstance(generator, nn.Module):
+            raise ModelError(f"a generator must be a torch.nn.Module; {type(generator).__name__} is not")
+        synthesizer, file = cls(generator=generator), Path(path)
+        tensors, document = read_tensors(file, *_KINDS)
+        with contents_of(file):
+            synthesizer._model = _KINDS[document["format"]].from_parts(file, document, tensors, generator)
         return synthesizer
 
-    def _seed_to_resume(self, checkpoint: Path | None) -> int:
-        """The seed that was given, or else that of the run to be resumed."""
-        if self.random_state is None and checkpoint is not None and checkpoint.exists():
-            return Checkpoint.load(checkpoint).seed
-        return self._seed(self.random_state)
-
-    @staticmethod
-    def _seed(given: int | None) -> int:
-        if given is None:
-            return int(np.random.SeedSequence().generate_state(1)[0])
-        if not 0 <= given < 2**63:
-            raise ParameterError(f"random_state is {given}; it must be between 0 and 2^63")
-        return int(given)
+    def _wanted(
+        self,
+        number: int,
+        conditions: Mapping[str, Any] | None,
+        random_state: int | None,
+        progress: Progress = silent,
+    ) -> Draw:
+        seed = seed_of(self.random_state if random_state is None else random_state)
+        return Draw(number=number, conditions=conditions or {}, seed=seed, progress=progress)
 
 
-def to_frame(table: pa.Table, model: Model) -> pd.DataFrame:
-    """Arrow to pandas; whole numbers and booleans that may be missing keep their type as nullable columns."""
-    frame: pd.DataFrame = table.to_pandas()
-    for column in model.schema.columns:
-        if column.missing and column.arrow_type in _NULLABLE:
-            frame[column.name] = table.column(column.name).to_pandas(types_mapper=_NULLABLE.get)
-    return frame
+def _model_of(release: Artefact, fit: Fit) -> Model:
+    origin = _origin(release, fit)
+    match release, fit.generator:
+        case ImageRelease() as images, ImageGenerator() as generator:
+            return ImageModel(generator=generator, schema=images.schema, shares=images.class_shares, origin=origin)
+        case Release() as table, Generator() as rows:
+            return TableModel(generator=rows, schema=table.schema, codebook=table.codebook, origin=origin)
+        case _:
+            raise ModelError(f"there is no model of {type(release).__name__} with {type(fit.generator).__name__}")
 
 
-def _origin(release: Release, settings: FitSettings, fit: Fit) -> dict[str, Any]:
+def _origin(release: Artefact, fit: Fit) -> dict[str, Any]:
     promise = release.manifest.promise
     return {
         "release": release.fingerprint,
@@ -185,7 +216,7 @@ def _origin(release: Release, settings: FitSettings, fit: Fit) -> dict[str, Any]
             "private": promise.private,
         },
         "num_records": release.manifest.contents.num_records,
-        "settings": settings.to_dict(),
+        "settings": fit.settings.to_dict(),
         "history": [list(entry) for entry in fit.history],
         "best_step": fit.best_step,
         "finished": fit.finished,

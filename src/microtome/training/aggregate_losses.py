@@ -99,6 +99,7 @@ class AggregateLoss:
 
     Args:
         release: What is fitted.
+        margins: Share of every level by class, as ``class_margins`` has it.
         mix: Only its moments apply: there are no rows to slice.
         held_out: The share h of the information that is left to the judge.
         batch_size: Rows a batch, of generators that are sampled.
@@ -110,6 +111,7 @@ class AggregateLoss:
     def __init__(
         self,
         release: AggregatesRelease,
+        margins: Floats,
         mix: LossMix,
         *,
         held_out: float,
@@ -125,14 +127,16 @@ class AggregateLoss:
             raise ParameterError(
                 "a pivot needs the built-in mixture; release with pivot 'none' for a generator of your own"
             )
-        seen, unseen = thinned_moments(release, held_out, batch_size, generator)
-        self._train = [_matching(release, one, seen_settings(exact)) for one in seen]
+        seen, unseen = thinned_moments(release, margins, held_out, batch_size, generator)
+        self._train = [_matching(release, one, _seen_settings(exact)) for one in seen]
         self._judge = [_matching(release, one, UNSEEN) for one in unseen]
-        self._correlations = Correlations(release, seen, seen_settings(exact))
-        self._margins = torch.tensor(class_margins(release), dtype=torch.float32)
+        self._correlations = Correlations(release, seen, _seen_settings(exact))
+        self._margins = torch.tensor(margins, dtype=torch.float32)
         self._price = prior * _prices(release) / self._train[0].num_entries
         self._unit = max(sum(one.signal() for one in self._train), LEAST_SIGNAL)
         self._independent = sum(one.signal() for one in self._judge)
+        confirmed = [judge.signal(train) for judge, train in zip(self._judge, self._train, strict=True)]
+        self._judge_unit = max(sum(confirmed), LEAST_SIGNAL)
 
     @property
     def has_signal(self) -> bool:
@@ -142,13 +146,12 @@ class AggregateLoss:
     def __call__(self, model: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> Float[Tensor, ""]:
         """The training loss, in units of the tables' own size; of a batch of latent noise if that matters."""
         del generator
-        classes = _by_class(model, latent)
-        encoded = [_encoded(model, rows) for rows in classes]
+        encoded, distributions = _by_class(model, latent)
         parts = [one.parts(rows) for one, rows in zip(self._train, encoded, strict=True)]
         margins = torch.stack([first for first, _ in parts]).mean()
         tables = torch.stack([second for _, second in parts]).sum() + self._correlations(encoded)
         loss = tables / self._unit + MARGIN_WEIGHT * margins
-        return loss + self._known(classes) / self._unit if isinstance(model, MixtureGenerator) else loss
+        return loss + self._known(distributions) / self._unit if distributions else loss
 
     def _known(self, classes: list[Float[Tensor, "k d"]]) -> Float[Tensor, ""]:
         """What the components know about the columns, at its price."""
@@ -168,28 +171,20 @@ class AggregateLoss:
         errors = [judge.signal_error(train) for judge, train in zip(self._judge, self._train, strict=True)]
         return float(np.linalg.norm(errors)) / self._judge_unit
 
-    @property
-    def _judge_unit(self) -> float:
-        signals = [judge.signal(train) for judge, train in zip(self._judge, self._train, strict=True)]
-        return max(sum(signals), LEAST_SIGNAL)
-
     @torch.no_grad()
     def _held_out(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
-        classes = _by_class(model, latent)
-        parts = zip(self._judge, classes, strict=True)
-        return sum(float(judge(_encoded(model, rows))) for judge, rows in parts)
+        encoded, _ = _by_class(model, latent)
+        return sum(float(judge(rows)) for judge, rows in zip(self._judge, encoded, strict=True))
 
 
-def _by_class(model: Generator, latent: Float[Tensor, "b z"]) -> list[Float[Tensor, "k d"]]:
-    """What stands for every class: all components of a mixture, or the rows of a batch."""
+def _by_class(
+    model: Generator, latent: Float[Tensor, "b z"]
+) -> tuple[list[Float[Tensor, "k d"]], list[Float[Tensor, "k d"]]]:
+    """What stands for every class, encoded: all components of a mixture, with their distributions, or a batch."""
     if not isinstance(model, MixtureGenerator):
-        return [model(latent)]
-    return list(model.components().chunk(model.num_classes))
-
-
-def _encoded(model: Generator, rows: Float[Tensor, "k d"]) -> Float[Tensor, "k d"]:
-    """Components as encoded rows; a batch already is."""
-    return model.layout.encode(rows) if isinstance(model, MixtureGenerator) else rows
+        return [model(latent)], []
+    distributions = list(model.components().chunk(model.num_classes))
+    return [model.layout.encode(rows) for rows in distributions], distributions
 
 
 def _prices(release: AggregatesRelease) -> Float[Tensor, " d"]:
@@ -200,10 +195,10 @@ def _prices(release: AggregatesRelease) -> Float[Tensor, " d"]:
 
 
 def thinned_moments(
-    release: AggregatesRelease, held_out: float, batch_size: int, generator: torch.Generator
+    release: AggregatesRelease, margins: Floats, held_out: float, batch_size: int, generator: torch.Generator
 ) -> tuple[list[ReleasedMoments], list[ReleasedMoments]]:
     """The moments of every class as training sees them, and as the judge does."""
-    noise, margins = release.second_noise(), class_margins(release)
+    noise = release.second_noise()
     sizes = np.maximum(class_shares(release) * release.num_records, 1.0)
     ratio = np.sqrt(held_out / (1.0 - held_out))
     seen, unseen = [], []
@@ -235,6 +230,6 @@ def _matching(release: AggregatesRelease, moments: ReleasedMoments, settings: Mo
     return on_encoded(release, moments, settings, weights)
 
 
-def seen_settings(exact: bool) -> MomentSettings:
+def _seen_settings(exact: bool) -> MomentSettings:
     """How training compares tables."""
     return MomentSettings(denoising=Denoising.NONE, half_batches=not exact)

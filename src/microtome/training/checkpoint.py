@@ -6,7 +6,7 @@ A run that is killed leaves the last one that was whole.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from microtome.errors import ModelError
 from microtome.training.tensor_file import contents_of, load_weights, read_tensors, write_tensors
 
-_FORMAT = "microtome-checkpoint-2"
+_FORMAT = "microtome-checkpoint-3"
+_GROUPS = ("model", "best", "optimiser", "random")
 _STEP = "step"
 """The one part of Adam's state that is a single number; all others are of their parameter's shape."""
 
@@ -27,20 +28,18 @@ class Checkpoint:
     """A moment of a training run.
 
     Attributes:
-        release: Fingerprint of the release that is fitted.
-        settings: The settings, as plain values.
-        seed: The seed of the run.
-        step: Steps done.
-        history: (step, held-out score) so far.
-        model: The generator's state.
-        best: The state with the best score so far.
+        run: What the run is, in plain values: what is fitted, settings, seed. A run goes on only as what it was.
+        binding: Ties a run on private images to the ledger's entry that paid for it; empty otherwise.
+        step: The step to go on from.
+        history: (step, score) so far.
+        model: State of all that is trained.
+        best: The state with the best held-out score so far; empty where nothing is held out.
         optimiser: Adam's moments by the number of the parameter and their name.
         random: State of the random stream.
     """
 
-    release: str
-    settings: Mapping[str, Any]
-    seed: int
+    run: Mapping[str, Any]
+    binding: str
     step: int
     history: tuple[tuple[int, float], ...]
     model: Mapping[str, Tensor]
@@ -48,49 +47,66 @@ class Checkpoint:
     optimiser: Mapping[str, Tensor]
     random: Tensor
 
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return int(self.run["seed"])
+
     def save(self, path: Path) -> None:
         """Write the checkpoint, replacing an older one at once."""
         groups = {"model": self.model, "best": self.best, "optimiser": self.optimiser, "random": {"state": self.random}}
         tensors = {f"{group}/{name}": tensor for group, entries in groups.items() for name, tensor in entries.items()}
-        document = {
-            "format": _FORMAT,
-            "release": self.release,
-            "settings": self.settings,
-            "seed": self.seed,
-            "step": self.step,
-            "history": self.history,
-        }
-        write_tensors(path, tensors, document)
+        document = {"run": self.run, "binding": self.binding, "step": self.step, "history": self.history}
+        write_tensors(path, tensors, {"format": _FORMAT, **document})
 
     @classmethod
     def load(cls, path: Path) -> Checkpoint:
         """Read a checkpoint."""
         tensors, document = read_tensors(path, _FORMAT)
         with contents_of(path):
-            groups = grouped(tensors, ("model", "best", "optimiser", "random"))
+            groups: dict[str, dict[str, Tensor]] = {group: {} for group in _GROUPS}
+            for name, tensor in tensors.items():
+                group, _, rest = name.partition("/")
+                groups[group][rest] = tensor
             return cls(
-                release=document["release"],
-                settings=document["settings"],
-                seed=whole_number(document["seed"], "seed"),
-                step=whole_number(document["step"], "step"),
-                history=tuple((whole_number(step, "step"), _score(score)) for step, score in document["history"]),
+                run={**document["run"], "seed": _whole_number(document["run"]["seed"], "seed")},
+                binding=str(document["binding"]),
+                step=_whole_number(document["step"], "step"),
+                history=tuple((_whole_number(step, "step"), _score(score)) for step, score in document["history"]),
                 model=groups["model"],
                 best=groups["best"],
                 optimiser=groups["optimiser"],
                 random=groups["random"]["state"],
             )
 
+    def require(self, path: Path, run: Mapping[str, Any]) -> None:
+        """Refuse to go on as another run."""
+        for name in sorted({*run, *self.run}):
+            if run.get(name) != self.run.get(name):
+                told = {"release": "of another release", "settings": "made with other settings"}
+                other = f"of another run, with {name} {self.run.get(name)}"
+                raise ModelError(
+                    f"{path} is a checkpoint {told.get(name, other)}; use the same, or start anew without resuming"
+                )
 
-def grouped(tensors: Mapping[str, Tensor], groups: tuple[str, ...]) -> dict[str, dict[str, Tensor]]:
-    """Tensors by the part of their name before the first slash, which is one of ``groups``."""
-    found: dict[str, dict[str, Tensor]] = {group: {} for group in groups}
-    for name, tensor in tensors.items():
-        group, _, rest = name.partition("/")
-        found[group][rest] = tensor
-    return found
+    def restore(
+        self,
+        path: Path,
+        run: Mapping[str, Any],
+        module: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        random: torch.Generator,
+    ) -> None:
+        """Put module, optimiser and random stream of the same run where they were."""
+        self.require(path, run)
+        for state in (self.best, self.model) if self.best else (self.model,):
+            load_weights(path, module, state)
+        with contents_of(path):
+            _restore_optimiser(optimiser, self.optimiser)
+            random.set_state(self.random)
 
 
-def whole_number(value: Any, name: str) -> int:
+def _whole_number(value: Any, name: str) -> int:
     """A whole number from a document, not negative."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ModelError(f"{name} is {value!r}")
@@ -103,28 +119,13 @@ def _score(value: Any) -> float:
     return float(value)
 
 
-def restore_run(
-    path: Path,
-    *,
-    modules: Sequence[tuple[nn.Module, Mapping[str, Tensor]]],
-    optimiser: tuple[torch.optim.Optimizer, Mapping[str, Tensor]],
-    random: tuple[torch.Generator, Tensor],
-) -> None:
-    """Put modules, optimiser and random stream where a checkpoint says they were."""
-    for module, state in modules:
-        load_weights(path, module, state)
-    with contents_of(path):
-        restore_optimiser(*optimiser)
-        random[0].set_state(random[1])
-
-
 def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's state as named tensors."""
     states = optimiser.state_dict()["state"]
     return {f"{number}/{name}": value for number, state in states.items() for name, value in state.items()}
 
 
-def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+def _restore_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
     """The inverse of ``optimiser_tensors``."""
     document = optimiser.state_dict()
     parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]

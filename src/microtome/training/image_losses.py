@@ -5,8 +5,7 @@ A step looks at one class. Losses see encoded images in units of the release's r
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, assert_never
 
 import numpy as np
 import torch
@@ -23,18 +22,10 @@ from microtome.divergences import (
 from microtome.errors import ParameterError
 from microtome.release import ImageRelease, ImageRowsRelease
 from microtome.training.image_moments import ClassMoments
+from microtome.training.image_settings import ImageLossKind
 
 _NOISY_PAIRS = 128
 """Released rows that a step of the paper's Algorithm 1 looks at."""
-
-
-class ImageLossKind(StrEnum):
-    """What is minimised. All but the first need a release of records."""
-
-    MOMENTS = "moments"
-    KERNEL = "kernel"
-    ALGORITHM1 = "algorithm1"
-    WASSERSTEIN = "wasserstein"
 
 
 class ImageLoss(Protocol):
@@ -100,16 +91,19 @@ def image_loss(
 def _divergence(release: ImageRowsRelease, kind: ImageLossKind, number: int, generator: torch.Generator) -> Divergence:
     rows = torch.tensor(release.slices(number), dtype=torch.float32)
     directions = torch.tensor(np.ascontiguousarray(release.slice_directions()), dtype=torch.float32)
-    if kind is ImageLossKind.WASSERSTEIN:
-        if directions.shape[2] != 1:
+    match kind:
+        case ImageLossKind.WASSERSTEIN if directions.shape[2] != 1:
             raise ParameterError(f"loss wasserstein needs one-dimensional slices, not {directions.shape[2]}")
-        return SlicedWasserstein(rows, directions, noise_scale=release.noise_scale)
-    settings = KernelSettings()
-    if kind is ImageLossKind.ALGORITHM1:
-        batch = min(_NOISY_PAIRS, len(rows))
-        return MiniBatchKernelFDivergence(
-            rows, directions, noise_scale=release.noise_scale, settings=settings, batch_rows=batch
-        )
-    return KernelFDivergence.from_slices(
-        rows, directions, noise_scale=release.noise_scale, generator=generator, settings=settings
-    )
+        case ImageLossKind.WASSERSTEIN:
+            return SlicedWasserstein(rows, directions, noise_scale=release.noise_scale)
+        case ImageLossKind.ALGORITHM1:
+            batch = min(_NOISY_PAIRS, len(rows))
+            return MiniBatchKernelFDivergence(
+                rows, directions, noise_scale=release.noise_scale, settings=KernelSettings(), batch_rows=batch
+            )
+        case ImageLossKind.KERNEL:
+            return KernelFDivergence.from_slices(rows, directions, noise_scale=release.noise_scale, generator=generator)
+        case ImageLossKind.MOMENTS:
+            raise ParameterError("loss moments looks at no slices; take MomentLoss")
+        case _:
+            assert_never(kind)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -30,12 +31,12 @@ from microtome.divergences import (
     SlicedWasserstein,
 )
 from microtome.errors import ParameterError
-from microtome.generators import ColumnwiseGenerator, Generator
+from microtome.generators import ColumnwiseGenerator, Generator, RowLayout
 from microtome.release import RecordsRelease, Release
-from microtome.release.moments import has_moments, slice_sums
+from microtome.release.moments import slice_sums
 from microtome.training.dependence import estimate_dependence
+from microtome.training.slice_moments import released_moments
 from microtome.training.slices import SliceChoice, SlicedRows, fresh_slices, released_slices
-from microtome.training.statistics import released_moments, row_layout
 
 _MOST_ROWS = {"mmd": 256}
 """Rows of a batch that a loss looks at whose cost grows with their square."""
@@ -90,6 +91,32 @@ class LossMix:
     def weights(self) -> dict[str, float]:
         """Weight of each loss by name."""
         return {name: getattr(self, name) for name in _LOSSES}
+
+
+class Loss(Protocol):
+    """What is minimised."""
+
+    @property
+    def has_signal(self) -> bool:
+        """Whether there is anything to learn beyond the margins."""
+        ...
+
+    def __call__(self, model: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> Float[Tensor, ""]:
+        """The loss of a batch of latent noise."""
+        ...
+
+
+class Judge(Protocol):
+    """Scores a generator on what training does not see: 1 for independent columns, lower is better."""
+
+    @property
+    def score_error(self) -> float:
+        """Standard error of a score by the noise of what is held out; NaN where that is not known."""
+        ...
+
+    def score(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
+        """The score of a generator."""
+        ...
 
 
 class TrainingLoss:
@@ -178,78 +205,100 @@ def moment_loss(release: RecordsRelease, first: int, batch_size: int) -> MomentM
     return on_encoded(release, denoised, settings)
 
 
-class HeldOutJudge:
-    """Scores generators on the first ``last`` rows of a release, which training never sees.
+class MomentJudge:
+    """Scores generators by the raw second moments of held-out rows.
 
-    1 is the score of independent columns. The rows' raw second moments are unbiased, so of two generators the
-    one nearer to the truth has the lower score on average, and 0 is what a generator gets whose dependence is
-    confirmed in full. Where directions do not span the rows, the MMD on the released slices serves instead, of
-    rows that are drawn, always by the same random numbers.
+    They are unbiased, so of two generators the one nearer to the truth has the lower score on average, and 0 is what a
+    generator gets whose dependence is confirmed in full.
 
     Args:
-        release: What is fitted.
+        release: What is fitted; its directions span the rows.
         last: Row after the last that is held out.
         loss: What is trained on.
+        independent: A generator of independent columns, whose score is 1.
+        latent: What it is judged by.
         margins_given: Whether margins will be set to the profile's in the end, so that those of now do not count.
-        generator: Draws landmarks.
     """
 
     def __init__(
-        self, release: RecordsRelease, last: int, loss: TrainingLoss, margins_given: bool, generator: torch.Generator
+        self,
+        release: RecordsRelease,
+        last: int,
+        loss: TrainingLoss,
+        independent: Generator,
+        latent: Float[Tensor, "b z"],
+        *,
+        margins_given: bool,
     ) -> None:
-        self._divergence = _held_out_divergence(release, last, margins_given, generator)
-        self._null_share = release.null_share
-        self._independent, self._unit = 1.0, 1.0
-        self._loss = loss
-
-    def calibrate(self, independent: Generator, latent: Float[Tensor, "b z"]) -> None:
-        """Give a generator of independent columns the score 1."""
+        settings = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0, centred=margins_given)
+        self._moments = on_encoded(release, released_moments(release, slice_sums(release, 0, last)), settings)
+        self._fitted = loss.dependence or self._moments
         self._independent = self._value(independent, latent)
-        self._unit = max(abs(self._independent), LEAST_SIGNAL)
-        if isinstance(self._divergence, MomentMatching):
-            signal = self._divergence.signal(self._loss.dependence or self._divergence)
-            self._unit = signal if signal > LEAST_SIGNAL else self._unit
+        signal = self._moments.signal(self._fitted)
+        self._unit = signal if signal > LEAST_SIGNAL else max(abs(self._independent), LEAST_SIGNAL)
 
     @property
     def score_error(self) -> float:
-        """Standard error of a score by the noise of the held-out rows; NaN where that is not known."""
-        if not isinstance(self._divergence, MomentMatching):
-            return math.nan
-        return self._divergence.signal_error(self._loss.dependence or self._divergence) / self._unit
+        """Standard error of a score by the noise of the held-out rows."""
+        return self._moments.signal_error(self._fitted) / self._unit
 
-    def __call__(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
+    def score(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
         """The score of a generator."""
         return 1.0 + (self._value(model, latent) - self._independent) / self._unit
 
     @torch.no_grad()
     def _value(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
-        if isinstance(self._divergence, MomentMatching):
-            return float(self._divergence(model(latent)))
+        return float(self._moments(model(latent)))
+
+
+class SliceJudge:
+    """Where directions do not span the rows: the MMD on held-out slices, of rows drawn by the same random numbers.
+
+    Args:
+        release: What is fitted.
+        last: Row after the last that is held out.
+        independent: A generator of independent columns, whose score is 1.
+        latent: What it is judged by.
+        generator: Draws landmarks.
+    """
+
+    score_error = math.nan
+
+    def __init__(
+        self,
+        release: RecordsRelease,
+        last: int,
+        independent: Generator,
+        latent: Float[Tensor, "b z"],
+        generator: torch.Generator,
+    ) -> None:
+        rows = released_slices(release, 0, last)
+        self._divergence = SlicedMMD.from_slices(
+            rows,
+            rows.directions,
+            noise_scale=rows.noise_scale,
+            generator=generator,
+            settings=MMDSettings(unbiased=True),
+        )
+        self._null_share = release.null_share
+        self._independent = self._value(independent, latent)
+
+    def score(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
+        """The score of a generator."""
+        unit = max(abs(self._independent), LEAST_SIGNAL)
+        return 1.0 + (self._value(model, latent) - self._independent) / unit
+
+    @torch.no_grad()
+    def _value(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
         rows = drawn_rows(model, latent, self._null_share, torch.Generator().manual_seed(0))
         return float(torch.stack([self._divergence(part) for part in torch.split(rows, _JUDGED_TOGETHER)]).mean())
-
-
-def _held_out_divergence(
-    release: RecordsRelease, last: int, margins_given: bool, generator: torch.Generator
-) -> Divergence:
-    if has_moments(release):
-        settings = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0, centred=margins_given)
-        return on_encoded(release, released_moments(release, slice_sums(release, 0, last)), settings)
-    rows = released_slices(release, 0, last)
-    return SlicedMMD.from_slices(
-        rows,
-        rows.directions,
-        noise_scale=rows.noise_scale,
-        generator=generator,
-        settings=MMDSettings(unbiased=True),
-    )
 
 
 def on_encoded(
     release: Release, moments: ReleasedMoments, settings: MomentSettings, pair_weights: Tensor | None = None
 ) -> MomentMatching:
     """Moment matching for rows as the release encodes them."""
-    layout = row_layout(release)
+    layout = RowLayout.of(release.codebook)
     constant = layout.scale == 0
     return MomentMatching(
         moments,

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from microtome.divergences import FDivergence
-from microtome.errors import ParameterError
+from microtome.errors import ParameterError, require
 from microtome.generators import MixtureSettings, NetworkSettings
 from microtome.release import ReleaseKind
+from microtome.training.generator_objective import Pace
 from microtome.training.losses import LossMix
 from microtome.training.slices import SliceChoice
 
-_NETWORK: dict[str, Any] = {"steps": 600, "learning_rate": 2e-3, "check_every": 50}
-_MIXTURE: dict[str, Any] = {"steps": 400, "learning_rate": 0.2, "check_every": 10}
+_NETWORK = Pace(steps=600, learning_rate=2e-3, check_every=50)
+_MIXTURE = Pace(steps=400, learning_rate=0.2, check_every=10, adam_memory=(0.9, 0.95))
+"""A mixture's gradient has no noise to average out: a long memory of the large gradients at the start would keep its
+steps too short to the end, and what is certain in the tables (who was born here is a citizen) would not become certain
+in its components."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,23 +55,29 @@ class FitSettings:
     def __post_init__(self) -> None:
         for name in ("steps", "check_every", "threads", "batch_size"):
             value = getattr(self, name)
-            optional = value is None and name in _NETWORK
-            _require(optional or isinstance(value, int), name, value, "a whole number")
-            _require(optional or value >= 1, name, value, "at least 1")
-        _require(self.batch_size >= 2, "batch_size", self.batch_size, "at least 2")
+            optional = value is None and name in ("steps", "check_every")
+            require(optional or isinstance(value, int), name, value, "a whole number")
+            require(optional or value >= 1, name, value, "at least 1")
+        require(self.batch_size >= 2, "batch_size", self.batch_size, "at least 2")
         usable = self.learning_rate is None or (math.isfinite(self.learning_rate) and self.learning_rate > 0)
-        _require(usable, "learning_rate", self.learning_rate, "a positive number")
-        _require(0 < self.held_out < 1, "held_out", self.held_out, "between 0 and 1, both excluded")
-        _require(self.patience is None or self.patience >= 1, "patience", self.patience, "at least 1, or none")
+        require(usable, "learning_rate", self.learning_rate, "a positive number")
+        require(0 < self.held_out < 1, "held_out", self.held_out, "between 0 and 1, both excluded")
+        require(self.patience is None or self.patience >= 1, "patience", self.patience, "at least 1, or none")
 
-    def settled(self, *, mixture: bool) -> FitSettings:
-        """The settings with every default settled for a mixture, or for a network; what does not apply is refused."""
+    def pace(self, *, mixture: bool) -> Pace:
+        """Every default settled for a mixture, or for a network; settings that do not apply are refused."""
         idle, used = ("network", "mixture") if mixture else ("mixture", "network")
         kind = ReleaseKind.AGGREGATES if mixture else ReleaseKind.RECORDS
         if getattr(self, idle) != getattr(FitSettings(), idle):
             raise ParameterError(f"settings of the {idle} do not apply: {kind} are fitted with a {used}; remove them")
-        defaults = _MIXTURE if mixture else _NETWORK
-        return replace(self, **{name: value for name, value in defaults.items() if getattr(self, name) is None})
+        default = _MIXTURE if mixture else _NETWORK
+        return Pace(
+            steps=self.steps or default.steps,
+            learning_rate=self.learning_rate or default.learning_rate,
+            check_every=self.check_every or default.check_every,
+            patience=self.patience,
+            adam_memory=default.adam_memory,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -78,24 +89,31 @@ class FitSettings:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> FitSettings:
         """The inverse of ``to_dict``; unknown names are refused."""
-        known = {one.name for one in fields(cls)}
-        unknown = sorted(set(document) - known)
-        if unknown:
-            raise ParameterError(f"unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}")
+        refuse_unknown(cls, document)
         rest = {name: value for name, value in document.items() if name not in ("network", "mixture", "loss")}
-        try:
+        with settings_read():
             network, loss = dict(document.get("network", {})), dict(document.get("loss", {}))
             network |= {"hidden": tuple(network["hidden"])} if "hidden" in network else {}
             kinds = {"f": FDivergence, "slices": SliceChoice}
             loss |= {name: kind(loss[name]) for name, kind in kinds.items() if name in loss}
             mixture = MixtureSettings(**document.get("mixture", {}))
             return cls(network=NetworkSettings(**network), mixture=mixture, loss=LossMix(**loss), **rest)
-        except ParameterError:
-            raise
-        except (TypeError, ValueError) as error:
-            raise ParameterError(f"settings cannot be read: {error}") from None
 
 
-def _require(holds: bool, name: str, value: object, wanted: str) -> None:
-    if not holds:
-        raise ParameterError(f"{name} is {value}; it must be {wanted}")
+def refuse_unknown(settings: type, document: Mapping[str, Any]) -> None:
+    """Refuse names that are not among those of the settings."""
+    known = {one.name for one in fields(settings)}
+    unknown = sorted(set(document) - known)
+    if unknown:
+        raise ParameterError(f"unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}")
+
+
+@contextmanager
+def settings_read() -> Iterator[None]:
+    """Turn whatever goes wrong with the values of a document into an error in words."""
+    try:
+        yield
+    except ParameterError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"settings cannot be read: {error}") from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
 
 import numpy as np
 import torch
@@ -83,13 +84,20 @@ def fresh_slices(
             f"slices={choice} needs whole orthogonal directions; this release has {SliceChoice.RELEASED}"
         )
     blocks = [(block.start, block.stop) for block in release.codebook.blocks]
-    if choice is SliceChoice.RANDOM:
-        directions = random_frames(num_slices, release.codebook.dim, slice_dim, generator=generator)
-    elif choice is SliceChoice.COLUMNS:
-        directions = column_frames(num_slices, blocks, slice_dim, generator=generator)
-    elif slice_dim != 2:
-        raise ParameterError(f"slices=pairs have one direction in each of two columns; slice_dim is {slice_dim}, not 2")
-    else:
-        directions = pair_frames(num_slices, blocks, generator=generator)
+    match choice:
+        case SliceChoice.RELEASED:
+            raise ParameterError("released slices are not drawn; take released_slices")
+        case SliceChoice.RANDOM:
+            directions = random_frames(num_slices, release.codebook.dim, slice_dim, generator=generator)
+        case SliceChoice.COLUMNS:
+            directions = column_frames(num_slices, blocks, slice_dim, generator=generator)
+        case SliceChoice.PAIRS if slice_dim != 2:
+            raise ParameterError(
+                f"slices=pairs have one direction in each of two columns; slice_dim is {slice_dim}, not 2"
+            )
+        case SliceChoice.PAIRS:
+            directions = pair_frames(num_slices, blocks, generator=generator)
+        case _:
+            assert_never(choice)
     noise = release.isotropic_noise
     return SlicedRows(release=release, first=first, last=last, directions=directions, noise_scale=noise, fresh=True)

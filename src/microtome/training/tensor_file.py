@@ -43,8 +43,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], document: Mapping[s
         file.write(content)
 
 
-def read_tensors(path: Path, wanted: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what ``write_tensors`` wrote, if it is of the wanted format, unaltered, and all its numbers are finite."""
+def read_tensors(path: Path, *wanted: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what ``write_tensors`` wrote, if it is of a wanted format, unaltered, and all its numbers are finite."""
     if not path.is_file():
         raise ModelError(f"{path}: no such file")
     try:
@@ -100,20 +100,20 @@ def _digest(document: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
     return found.hexdigest()
 
 
-def _check_format(path: Path, document: Any, wanted: str) -> None:
+def _check_format(path: Path, document: Any, wanted: tuple[str, ...]) -> None:
     found = document.get("format") if isinstance(document, dict) else None
-    if found == wanted:
+    if found in wanted:
         return
-    family, _, version = wanted.rpartition("-")
-    if isinstance(found, str) and found.startswith(f"{family}-") and found.removeprefix(f"{family}-").isdecimal():
-        earlier = int(found.removeprefix(f"{family}-")) < int(version)
-        advice = "an earlier Microtome wrote it; make it again" if earlier else "upgrade Microtome to read it"
-        raise ModelError(f"{path}: its format is {found!r}, where {wanted!r} is read: {advice}")
-    raise ModelError(f"{path}: {mistaken_for(path, _words(wanted)) or f'its format is {found!r}, not {wanted!r}'}")
+    for family, _, version in (one.rpartition("-") for one in wanted):
+        if isinstance(found, str) and found.startswith(f"{family}-") and found.removeprefix(f"{family}-").isdecimal():
+            earlier = int(found.removeprefix(f"{family}-")) < int(version)
+            advice = "an earlier Microtome wrote it; make it again" if earlier else "upgrade Microtome to read it"
+            raise ModelError(f"{path}: its format is {found!r}, where '{family}-{version}' is read: {advice}")
+    raise ModelError(f"{path}: {mistaken_for(path, _words(wanted)) or f'its format is {found!r}, not {wanted[0]!r}'}")
 
 
-def _words(wanted: str) -> str:
-    return "a checkpoint" if "checkpoint" in wanted else "a model"
+def _words(wanted: tuple[str, ...]) -> str:
+    return "a checkpoint" if "checkpoint" in wanted[0] else "a model"
 
 
 def _refuse_constant(name: str) -> NoReturn:

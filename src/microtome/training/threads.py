@@ -10,7 +10,7 @@ import torch
 
 @contextmanager
 def torch_threads(number: int) -> Iterator[None]:
-    """So many threads of torch, as long as it lasts."""
+    """Let torch use this many threads inside the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:

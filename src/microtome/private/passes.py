@@ -1,0 +1,114 @@
+"""What a release is made of: passes over the private data, one after the other, through one door.
+
+A pass counts what it is shown, block by block. What several of them have counted *merges*, exactly and in any order, so
+that anybody who can count can serve. It publishes its sums under noise, once. Its cost is planned from public facts
+before the first row is read; what it measures may follow what the pass before it has published.
+
+A release of records ends with *rows*: noise on every record, written as they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
+
+from numpy.typing import NDArray
+
+from microtome.accounting import Event
+from microtome.private.randomness import Randomness
+from microtome.release import AnyMechanism, ContainerWriter
+
+Arrays = dict[str, NDArray[Any]]
+Block = Any
+"""Some records, as their source gives them and the passes over it take them."""
+Blocks = Callable[[str, int], Iterator[Block]]
+"""All records once more: the name of the stage, and the numbers that it holds for each record of a block."""
+
+
+class Pass(Protocol):
+    """One measurement of the private data."""
+
+    @property
+    def stage(self) -> str:
+        """What it is called while it works."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Numbers that it holds for each record of a block."""
+        ...
+
+    def add(self, block: Block) -> None:
+        """Count the records of a block; safe on several threads."""
+        ...
+
+    def merge(self, other: Self) -> None:
+        """Add what another of the same kind has counted."""
+        ...
+
+    def publish(self, randomness: Randomness, num_records: int) -> Published:
+        """Everything that may be known of the counts, under noise."""
+        ...
+
+
+class Rows(Protocol):
+    """Noisy rows, the end of a release of records."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and numbers a row."""
+        ...
+
+    @property
+    def bin_rows(self) -> int:
+        """Rows a checksum, as the file says it."""
+        ...
+
+    @property
+    def num_bins(self) -> int:
+        """How many checksums there are."""
+        ...
+
+    def write(self, file: ContainerWriter, blocks: Blocks) -> list[str]:
+        """Write all rows under noise; gives the checksums."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """What a pass has made public.
+
+    Attributes:
+        events: What it did to the data.
+        arrays: Its noisy numbers, for the file.
+        codebook: What the file says of the code of a table.
+        total: The number of records as far as it is public, where this pass is the one to know.
+        mechanism: How everything was made, from the last pass that says so.
+        following: The next pass, aimed by what is published by now; or what else is known without another one.
+        rows: The rows that end the release.
+    """
+
+    events: tuple[Event, ...]
+    arrays: Arrays
+    codebook: Mapping[str, Any] = field(default_factory=dict)
+    total: float | None = None
+    mechanism: AnyMechanism | None = None
+    following: Pass | Published | None = None
+    rows: Rows | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A release as public facts settle it.
+
+    Attributes:
+        events: What all passes together may do to the data: what is reserved.
+        first: The first pass.
+        check_room: Refuses, given the records that the first pass has counted and where the file is to be, what disk
+            or memory have no room for.
+    """
+
+    events: tuple[Event, ...]
+    first: Pass
+    check_room: Callable[[int, Any], None]

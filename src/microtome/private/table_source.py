@@ -1,0 +1,368 @@
+"""A private table as a source of releases: its passes, in the order in which they are published.
+
+profile ─► pair tables                 kind aggregates
+└► sliced rows, shuffled       kind records
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from microtome.errors import SchemaError
+from microtome.private.aggregating import AggregateTally, TableBudget, plan_aggregates, plan_tables, table_bytes
+from microtome.private.cell_index import cell_indices
+from microtome.private.memory import check_memory
+from microtome.private.passes import Blocks, Pass, Plan, Published
+from microtome.private.pipeline import ordered_map
+from microtome.private.plan import ProfilePlan, SlicePlan, padded_rows, plan_profile, plan_slices
+from microtome.private.profile import Profile, Tally, histogram_noise
+from microtome.private.randomness import GRID, Randomness, poisson_sample
+from microtome.private.settings import FINENESS, PrivacySettings, RunSettings
+from microtome.private.shuffling import Shuffler
+from microtome.private.slicing import SlicingMechanism, draw_directions
+from microtome.private.table import PrivateTable
+from microtome.release import AggregateMechanism, ContainerWriter, Mechanism, ReleaseKind, check_space, digest
+from microtome.schema import Codebook, Schema, initial_cells, largest_dim
+from microtome.schema.margins import rare_share
+
+_HEADER_BYTES = 1 << 16
+_CELL_BYTES = 64
+_LEARNT_CELLS = 1 << 12
+_COPIES_IN_MEMORY = 4
+"""Tables while they are counted, noised and written."""
+_NUMBERS_A_COLUMN = 8
+"""What counting a column holds for each record."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSource:
+    """A private table and its schema.
+
+    Attributes:
+        table: The private rows.
+        schema: What is public about them.
+        null_records: Empty records beyond those of the table, which no file format can express.
+    """
+
+    table: PrivateTable
+    schema: Schema
+    null_records: int = 0
+
+    @property
+    def origin(self) -> str:
+        """What to call it in messages."""
+        return self.table.origin
+
+    @property
+    def num_records(self) -> int | None:
+        """Rows where the table says so without being read."""
+        return None if self.table.num_rows is None else self.table.num_rows + self.null_records
+
+    def blocks(self, num_records: int) -> Iterator[pa.Table]:
+        """All rows in blocks."""
+        return self.table.blocks(self.schema, num_records)
+
+    def schema_document(self) -> Mapping[str, Any]:
+        """The schema, for the file."""
+        return self.schema.to_dict()
+
+    def plan(self, settings: PrivacySettings, run: RunSettings) -> Plan:
+        """The profile, and what follows it."""
+        _require_confirmed(self.schema)
+        self.table.check_columns(self.schema)
+        profile = plan_profile(settings, self.schema)
+        second: _Tables | _Rows
+        match settings.kind:
+            case ReleaseKind.AGGREGATES:
+                second = _Tables(settings, self.schema, plan_tables(settings, self.schema, profile.events))
+            case ReleaseKind.RECORDS:
+                second = _Rows(settings, run, plan_slices(settings, self.schema, profile.events))
+
+        def check_room(num_records: int, output: Path) -> None:
+            longest = _longest(settings, self.schema, profile, num_records)
+            size = second.room(longest, num_records, self.origin) + _profile_bytes(self.schema)
+            check_space(output.parent, size)
+
+        return Plan(
+            events=(*profile.events, *second.events),
+            first=ProfilePass(settings, self.schema, profile, second.following),
+            check_room=check_room,
+        )
+
+
+class ProfilePass:
+    """The first pass: noisy histograms of all columns, and the codebook that everything after it is built on."""
+
+    stage = "profile"
+
+    def __init__(
+        self,
+        settings: PrivacySettings,
+        schema: Schema,
+        plan: ProfilePlan,
+        following: Callable[[Profile, int, Randomness], Pass | Published],
+    ) -> None:
+        self.width = _NUMBERS_A_COLUMN * len(schema.columns)
+        self._settings, self._plan, self._following = settings, plan, following
+        self._tally = Tally(schema)
+
+    def add(self, block: pa.Table) -> None:
+        """Count the rows of a block."""
+        self._tally.add(block)
+
+    def merge(self, other: Self) -> None:
+        """Add what another profile of the same schema has counted."""
+        self._tally.merge(other._tally)
+
+    def publish(self, randomness: Randomness, num_records: int) -> Published:
+        """The codebook, and what is to follow it."""
+        profile = self._profile(randomness, num_records)
+        codebook, arrays = profile.codebook.to_parts()
+        return Published(
+            events=self._plan.events,
+            arrays=arrays,
+            codebook=codebook,
+            total=profile.total,
+            following=self._following(profile, num_records, randomness),
+        )
+
+    def _profile(self, randomness: Randomness, num_records: int) -> Profile:
+        return self._tally.publish(
+            self._plan.budget,
+            randomness,
+            num_records=num_records,
+            centred=self._settings.centred,
+            fineness=FINENESS[self._settings.kind],
+        )
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """What follows the profile of a release of aggregates."""
+
+    settings: PrivacySettings
+    schema: Schema
+    budget: TableBudget
+
+    @property
+    def events(self) -> tuple[Any, ...]:
+        return self.budget.events
+
+    def following(self, profile: Profile, num_records: int, randomness: Randomness) -> Pass:
+        return PairTablePass(self.settings, self.schema, profile.codebook, self.budget)
+
+    def room(self, longest: int, num_records: int, origin: str) -> int:
+        """Bytes of the tables; memory for them is checked at once."""
+        size = table_bytes(self.settings, self.schema, longest)
+        check_memory(_COPIES_IN_MEMORY * size, origin)
+        return size
+
+
+class PairTablePass:
+    """The second pass of aggregates: noisy tables of all pairs of columns."""
+
+    stage = "aggregates"
+
+    def __init__(self, settings: PrivacySettings, schema: Schema, codebook: Codebook, budget: TableBudget) -> None:
+        self.width = codebook.dim
+        self._plan = plan_aggregates(settings, schema, codebook, budget)
+        self._settings, self._schema, self._codebook = settings, schema, codebook
+        self._tally = AggregateTally(codebook, self._plan)
+
+    def add(self, block: pa.Table) -> None:
+        """Count the rows of a block."""
+        self._tally.add(levels_of(block, self._codebook))
+
+    def merge(self, other: Self) -> None:
+        """Add what another pass of the same codebook has counted."""
+        self._tally.merge(other._tally)
+
+    def publish(self, randomness: Randomness, num_records: int) -> Published:
+        """The tables under noise."""
+        plan = self._plan
+        first, second = self._tally.publish(randomness)
+        mechanism = AggregateMechanism(
+            pivot=None if plan.pivot is None else self._schema.names[plan.pivot],
+            num_classes=plan.num_classes,
+            profile_share=self._settings.profile_share,
+            first_noise=tuple(plan.first_noise.tolist()),
+            pair_noise=tuple(tuple(row) for row in plan.pair_noise.tolist()),
+        )
+        arrays = {"aggregates/first": first, "aggregates/second": second}
+        return Published(events=plan.events, arrays=arrays, mechanism=mechanism)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What follows the profile of a release of records."""
+
+    settings: PrivacySettings
+    run: RunSettings
+    slices: SlicePlan
+
+    @property
+    def events(self) -> tuple[Any, ...]:
+        return self.slices.events
+
+    def following(self, profile: Profile, num_records: int, randomness: Randomness) -> Published:
+        plan = self.slices.for_rows(profile.codebook.dim)
+        directions = draw_directions(plan.law, randomness, profile.codebook.dim)
+        slicing = SlicingMechanism(
+            directions=directions,
+            noise_scale=plan.noise_scale,
+            nonnegative=not self.settings.centred,
+            randomness=randomness,
+        )
+        rows = SlicedRows(
+            codebook=profile.codebook,
+            slicing=slicing,
+            num_rows=padded_rows(self.settings, num_records),
+            subsample=self.settings.subsample,
+            run=self.run,
+        )
+        mechanism = Mechanism(
+            directions=plan.law,
+            noise_scale=plan.noise_scale,
+            grid_step=plan.noise_scale / GRID,
+            row_distance=plan.row_distance,
+            profile_share=self.settings.profile_share,
+            subsample=self.settings.subsample,
+            capacity=self.settings.capacity,
+        )
+        return Published(events=plan.events, arrays={"directions": directions}, mechanism=mechanism, rows=rows)
+
+    def room(self, longest: int, num_records: int, origin: str) -> int:
+        """Bytes of rows and directions; memory for drawing these is checked at once."""
+        law = self.slices.for_rows(longest).law
+        check_memory(_COPIES_IN_MEMORY * 8 * law.dim * law.count, origin)
+        return 2 * padded_rows(self.settings, num_records) * law.count + 8 * longest * law.count
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlicedRows:
+    """Noisy slices of all sampled records and of the null rows that pad them, in random order.
+
+    Attributes:
+        codebook: The code of the rows.
+        slicing: The mechanism.
+        num_rows: Rows in the file.
+        subsample: Rate of the Poisson sample, or ``None`` for all records.
+        run: How the work is done.
+    """
+
+    codebook: Codebook
+    slicing: SlicingMechanism
+    num_rows: int
+    subsample: float | None
+    run: RunSettings
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows of the file, and numbers a row."""
+        return self.num_rows, self.slicing.directions.shape[1]
+
+    @property
+    def bin_rows(self) -> int:
+        """Rows that are shuffled, and checked, together."""
+        return max(1, self.run.bin_entries // self.shape[1])
+
+    @property
+    def num_bins(self) -> int:
+        """Checksums of the rows."""
+        return -(-self.num_rows // self.bin_rows)
+
+    def write(self, file: ContainerWriter, blocks: Blocks) -> list[str]:
+        """Write all rows; gives the checksum of every bin."""
+        shuffler = Shuffler(
+            num_rows=self.num_rows,
+            bin_rows=self.bin_rows,
+            stream=self.slicing.randomness.stream("shuffle"),
+            write=file.write_rows,
+            read=file.read_rows,
+        )
+        for rows in ordered_map(self._noisy, self._items(blocks), threads=self.run.threads):
+            shuffler.add(rows)
+        return [digest(rows.data) for rows in shuffler.finish(threads=self.run.threads)]
+
+    @property
+    def _width(self) -> int:
+        return int(max(self.slicing.directions.shape))
+
+    def _noisy(self, item: tuple[int, pa.Table | int]) -> NDArray[np.int16]:
+        """Noisy slices of a block of records, or of so many null rows.
+
+        They are made in pieces, each with a stream of its own, that stay in a core's cache.
+        """
+        number, block = item
+        levels = None if isinstance(block, int) else levels_of(block, self.codebook)
+        num_rows = block if levels is None else len(levels)
+        step = max(64, self.run.piece_entries // self._width)
+        pieces = -(-self.run.block_rows(self._width) // step)
+        noisy = np.empty((num_rows, self.shape[1]), np.int16)
+        for piece, first in enumerate(range(0, num_rows, step)):
+            part = slice(first, min(first + step, num_rows))
+            rows = self._null_rows(part) if levels is None else self.codebook.encode(levels[part])
+            noisy[part] = self.slicing(rows, number * pieces + piece)
+        return noisy
+
+    def _null_rows(self, part: slice) -> NDArray[np.float64]:
+        return np.zeros((part.stop - part.start, self.codebook.dim))
+
+    def _items(self, blocks: Blocks) -> Iterator[tuple[int, pa.Table | int]]:
+        """The records that are sampled, block by block, and the null rows that they leave room for."""
+        stream = self.slicing.randomness.stream("sample")
+        number = kept = 0
+        for block in blocks("slices", self._width):
+            chosen = sampled(block.num_rows, self.subsample, self.num_rows - kept, stream)
+            taken = block if chosen is None else block.take(pa.array(chosen))
+            kept += taken.num_rows
+            yield number, taken
+            number += 1
+        step = self.run.block_rows(self._width)
+        for first in range(kept, self.num_rows, step):
+            yield number, min(step, self.num_rows - first)
+            number += 1
+
+
+def sampled(num_records: int, rate: float | None, room: int, stream: np.random.Generator) -> NDArray[np.int64] | None:
+    """Which of the next records are in the sample, ``None`` for all; what finds no room is dropped (a failure)."""
+    return None if rate is None else np.flatnonzero(poisson_sample(num_records, rate, stream))[:room]
+
+
+def levels_of(block: pa.Table, codebook: Codebook) -> NDArray[np.int64]:
+    """The level of every value of a block (rows × columns)."""
+    levels = np.empty((len(codebook.codes), block.num_rows), np.int64)
+    for index, code in enumerate(codebook.codes):
+        cells = cell_indices(block.column(index).combine_chunks(), code.column, code.cells)
+        np.take(code.levels, cells, out=levels[index])
+    return levels.T
+
+
+def _longest(settings: PrivacySettings, schema: Schema, profile: ProfilePlan, num_records: int) -> int:
+    """The longest that rows can be under this noise. Only public facts and the number of records enter."""
+    noise = histogram_noise(schema.columns, profile.budget)[: len(schema.columns)]
+    rare = [rare_share(scale, num_records) for scale in noise]
+    return largest_dim(schema, FINENESS[settings.kind], rare) or 0
+
+
+def _profile_bytes(schema: Schema) -> int:
+    """About what the codebook takes in the file: some numbers of 8 bytes a cell."""
+    cells = [initial_cells(column) for column in schema.columns]
+    return _HEADER_BYTES + sum(_CELL_BYTES * (_LEARNT_CELLS if one is None else len(one)) for one in cells)
+
+
+def _require_confirmed(schema: Schema) -> None:
+    """Refuse types that nobody has stated: whether a column is whole, or has gaps, is a fact about records."""
+    if schema.drafted:
+        raise SchemaError(
+            "the schema is a draft: its types were read off the table, and would be published though one record may "
+            "have made them what they are; read it, correct what is not public knowledge, and confirm it "
+            "('microtome schema confirm FILE', or delete the line 'drafted: true'; schema.confirm() in Python)"
+        )

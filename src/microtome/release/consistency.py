@@ -1,0 +1,81 @@
+"""Whether a manifest agrees with itself: the noise that it states costs what its events say.
+
+The promise is computed anew from the events. That is worth nothing if the events are not those of the mechanism beside
+them: half the noise under the same events would be twice the cost. Anybody can write a file that lies in all its parts
+alike, and only a signature tells who wrote it; a file that contradicts itself is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from microtome.accounting import Event, GaussianEvent, Neighbours, SliceEvent, SubsampledEvent
+from microtome.errors import ReleaseError
+from microtome.release.manifest import (
+    AggregateMechanism,
+    ImageMomentsMechanism,
+    ImageRowsMechanism,
+    Manifest,
+    Mechanism,
+)
+
+_SLACK = 1e-6
+"""Relative: noise is rounded up by less."""
+
+
+def check_events(manifest: Manifest) -> None:
+    """Refuse events that are not those of the mechanism, the codebook and the relation."""
+    promise, mechanism = manifest.promise, manifest.mechanism
+    gaussian = [event.mu for event in promise.events if isinstance(event, GaussianEvent)]
+    changed = promise.neighbours.cells_changed
+    match mechanism:
+        case Mechanism():
+            _check_costs([_profile(manifest, changed)], gaussian)
+            _check_slices(mechanism, promise.events, promise.neighbours, nonnegative=not promise.neighbours.centred)
+        case AggregateMechanism():
+            pairs = np.array(mechanism.pair_noise, dtype=float)
+            noise = [*mechanism.first_noise, *pairs[np.triu_indices(len(pairs), 1)].tolist()]
+            _check_costs([_profile(manifest, changed), _counts(noise, changed)], gaussian)
+        case ImageRowsMechanism():
+            _check_costs([_counts([mechanism.count_noise] * 2, changed)], gaussian)
+            _check_slices(mechanism.slices, promise.events, promise.neighbours, nonnegative=False)
+        case ImageMomentsMechanism():
+            means = promise.neighbours.row_distance(nonnegative=False) / mechanism.mean_noise
+            moments = _counts([mechanism.second_noise, mechanism.spread_noise], changed)
+            _check_costs([_counts([mechanism.count_noise] * 2, changed), means, moments], gaussian)
+
+
+def _profile(manifest: Manifest, changed: int) -> float:
+    """μ of the profile's histograms. That of a protected total is not among them: its noise is not in the file."""
+    columns = manifest.codebook["columns"]
+    rounding = [column["rounding_noise"] for column in columns if "rounding_noise" in column]
+    return _counts([*(column["noise_scale"] for column in columns), *rounding], changed)
+
+
+def _counts(noise: Sequence[float], changed: int) -> float:
+    """μ of histograms of the given noise, none where it is 0."""
+    return math.sqrt(changed * math.fsum(scale**-2 for scale in noise if scale > 0))
+
+
+def _check_costs(found: Sequence[float], stated: Sequence[float]) -> None:
+    if len(stated) < len(found):
+        raise ReleaseError(f"its events list {len(stated)} counts of the data, where {len(found)} were made")
+    for cost, event in zip(found, stated, strict=False):
+        if not cost <= event * (1.0 + _SLACK):
+            raise ReleaseError(f"its noise costs mu = {cost:.6g}, and its events say {event:.6g}")
+
+
+def _check_slices(mechanism: Mechanism, events: Sequence[Event], relation: Neighbours, *, nonnegative: bool) -> None:
+    sliced = SliceEvent(
+        directions=mechanism.directions,
+        row_distance=relation.row_distance(nonnegative=nonnegative),
+        noise_scale=mechanism.noise_scale,
+    )
+    wanted: Event = sliced
+    if mechanism.subsample is not None:
+        wanted = SubsampledEvent(rate=mechanism.subsample, event=sliced, symmetric=relation.symmetric)
+    if [event for event in events if isinstance(event, SliceEvent | SubsampledEvent)] != [wanted]:
+        raise ReleaseError("its slices are not those that its events list")

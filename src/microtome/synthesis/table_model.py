@@ -1,0 +1,143 @@
+"""A fitted model of a table: the generator's weights, the codebook and where they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import torch
+from torch import Tensor, nn
+
+from microtome.errors import ModelError, ParameterError
+from microtome.generators import (
+    Generator,
+    MixtureGenerator,
+    MixtureSettings,
+    NetworkSettings,
+    RowLayout,
+    TabularGenerator,
+)
+from microtome.release import check_output
+from microtome.schema import Codebook, Schema
+from microtome.synthesis.conditions import conditions_from_text, parse_conditions
+from microtome.synthesis.model import GENERATOR, Draw, Model, within
+from microtome.synthesis.synthetic_rows import SyntheticRows
+from microtome.synthesis.table_file import write_tables
+from microtome.training.tensor_file import load_weights
+
+_CODEBOOK = "codebook/"
+_NULLABLE: dict[pa.DataType, Any] = {
+    pa.bool_(): pd.BooleanDtype(),
+    **{getattr(pa, f"int{bits}")(): getattr(pd, f"Int{bits}Dtype")() for bits in (8, 16, 32, 64)},
+    **{getattr(pa, f"uint{bits}")(): getattr(pd, f"UInt{bits}Dtype")() for bits in (8, 16, 32, 64)},
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TableModel(Model):
+    """A model that draws rows.
+
+    Attributes:
+        generator: The trained generator.
+        schema: What is public about the table.
+        codebook: The code between rows and vectors.
+        origin: Facts of the release and the fit, for people.
+    """
+
+    file_format: ClassVar[str] = "microtome-model-2"
+    unit: ClassVar[str] = "rows"
+    generator: Generator
+    schema: Schema
+    codebook: Codebook
+    origin: Mapping[str, Any]
+
+    def conditions_from_text(self, texts: Iterable[str]) -> dict[str, Any]:
+        """Conditions such as ``town=A|B`` and ``age=30..40``."""
+        return conditions_from_text(self.codebook, texts)
+
+    def tables(self, wanted: Draw) -> Iterator[pa.Table]:
+        """Rows as a stream of Arrow tables."""
+        conditions = parse_conditions(self.codebook, wanted.conditions)
+        rows = SyntheticRows(generator=self.generator, codebook=self.codebook, conditions=conditions, seed=wanted.seed)
+        return rows.tables(wanted.number)
+
+    def draw(self, wanted: Draw, *, balanced: bool) -> pd.DataFrame:
+        """Rows with the columns, order, types and missing values of the real table."""
+        if balanced:
+            raise ParameterError("balanced is for images, which have classes; rows are drawn in the shares they have")
+        tables, done = [], 0
+        for table in self.tables(wanted):
+            tables.append(table)
+            done += table.num_rows
+            wanted.progress("sample", done, wanted.number)
+        return _to_frame(pa.concat_tables(tables), self.schema)
+
+    def write(self, path: Path, wanted: Draw, *, spreadsheet_safe: bool, force: bool) -> None:
+        """Draw rows to a CSV or Parquet file."""
+        check_output(path, force=force)
+        write_tables(path, self.tables(wanted), wanted.number, wanted.progress, spreadsheet_safe=spreadsheet_safe)
+
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Shape of the generator, schema and codebook."""
+        parts, arrays = self.codebook.to_parts()
+        tensors = {f"{_CODEBOOK}{name}": torch.from_numpy(np.ascontiguousarray(one)) for name, one in arrays.items()}
+        document = {
+            "generator": type(self.generator).__name__,
+            **_shape(self.generator),
+            "schema": self.schema.to_dict(),
+            "codebook": parts,
+        }
+        return document, tensors
+
+    @classmethod
+    def from_parts(
+        cls, path: Path, document: Mapping[str, Any], tensors: Mapping[str, Tensor], generator: Generator | None
+    ) -> Self:
+        """The model of a file; a generator of one's own is given its weights."""
+        schema = Schema.from_dict(document["schema"])
+        arrays = {name: tensor.numpy() for name, tensor in within(_CODEBOOK, tensors).items()}
+        codebook = Codebook.from_parts(schema, document["codebook"], arrays)
+        module = _built_in(path, document, codebook) if generator is None else generator
+        assert isinstance(module, nn.Module)
+        load_weights(path, module, within(GENERATOR, tensors))
+        if isinstance(module, MixtureGenerator) and bool((module.weights() < 0).any()):
+            raise ModelError("the weights of its components are no shares")
+        return cls(generator=module.eval(), schema=schema, codebook=codebook, origin=dict(document["origin"]))
+
+
+def _to_frame(table: pa.Table, schema: Schema) -> pd.DataFrame:
+    """Arrow to pandas; whole numbers and booleans that may be missing keep their type as nullable columns."""
+    frame: pd.DataFrame = table.to_pandas()
+    for column in schema.columns:
+        if column.missing and column.arrow_type in _NULLABLE:
+            frame[column.name] = table.column(column.name).to_pandas(types_mapper=_NULLABLE.get)
+    return frame
+
+
+def _shape(generator: Generator) -> dict[str, Any]:
+    """The shape of a built-in model; nothing for a generator of one's own."""
+    if isinstance(generator, MixtureGenerator):
+        return {"mixture": asdict(generator.settings), "pivot": generator.pivot}
+    return {"network": asdict(generator.settings)} if isinstance(generator, TabularGenerator) else {}
+
+
+def _built_in(path: Path, document: Mapping[str, Any], codebook: Codebook) -> TabularGenerator | MixtureGenerator:
+    layout = RowLayout.of(codebook)
+    with torch.random.fork_rng(devices=[]):
+        if document["generator"] == MixtureGenerator.__name__:
+            pivot, settings = document["pivot"], MixtureSettings(**document["mixture"])
+            classes = 1 if pivot is None else codebook.codes[pivot].num_levels
+            margins, shares = torch.ones(classes, codebook.dim), torch.ones(classes)
+            return MixtureGenerator(layout, margins, settings, pivot=pivot, shares=shares)
+        if document["generator"] == TabularGenerator.__name__:
+            network = dict(document["network"])
+            shape = NetworkSettings(**{**network, "hidden": tuple(network["hidden"])})
+            return TabularGenerator(layout, torch.ones(codebook.dim), shape)
+    raise ModelError(
+        f"{path} holds a generator of your own ({document['generator']}); load it with generator=your module"
+    )

@@ -1,0 +1,41 @@
+"""Fitting a release of aggregates: two-way tables of every class, their noise split between training and judge."""
+
+from __future__ import annotations
+
+import torch
+
+from microtome.generators import Generator, MixtureGenerator, RowLayout
+from microtome.release import AggregatesRelease
+from microtome.training.aggregate_losses import AggregateLoss, class_margins, class_shares
+from microtome.training.settings import FitSettings
+from microtome.training.table_objective import TableObjective
+
+
+def aggregates_objective(
+    release: AggregatesRelease, settings: FitSettings, seed: int, generator: Generator | None
+) -> TableObjective:
+    """The built-in mixture, or a generator of one's own, against noisy tables."""
+    exact, random = generator is None, torch.Generator().manual_seed(seed)
+    pace, margins = settings.pace(mixture=exact), class_margins(release)
+    by_class = torch.tensor(margins, dtype=torch.float32)
+    if generator is None:
+        generator = MixtureGenerator(
+            RowLayout.of(release.codebook),
+            by_class,
+            settings.mixture,
+            pivot=release.pivot,
+            shares=torch.tensor(class_shares(release)),
+        )
+    objective = TableObjective(release, generator, pace, settings.batch_size, by_class, random)
+    tables = AggregateLoss(
+        release,
+        margins,
+        settings.loss,
+        held_out=settings.held_out,
+        batch_size=settings.batch_size,
+        prior=settings.mixture.prior,
+        exact=exact,
+        generator=random,
+    )
+    objective.minimise(tables, tables)
+    return objective

@@ -1,0 +1,55 @@
+"""What fitting a generator to any release has in common: its pace, and what is made of it in the end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from microtome.generators import Generator
+from microtome.generators.image import ImageGenerator
+from microtome.training.loop import Objective, one_cycle
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How fast and how long, settled for what is trained.
+
+    Attributes:
+        steps: Most steps of the optimiser.
+        learning_rate: Peak of the one-cycle schedule.
+        check_every: Steps between two looks at the held-out score, and between two checkpoints.
+        patience: Looks without improvement after which training stops; ``None`` for never.
+        adam_memory: Adam's decay rates.
+    """
+
+    steps: int
+    learning_rate: float
+    check_every: int
+    patience: int | None = None
+    adam_memory: tuple[float, float] = (0.9, 0.999)
+
+
+class GeneratorObjective(Objective):
+    """A generator that is fitted to a release, at a pace."""
+
+    generator: Generator | ImageGenerator
+
+    def __init__(self, module: nn.Module, pace: Pace, random: torch.Generator) -> None:
+        self.module, self.random, self._rate = module, random, pace.learning_rate
+        self.steps, self.check_every, self.patience = pace.steps, pace.check_every, pace.patience
+        self.optimiser = torch.optim.Adam(module.parameters(), lr=pace.learning_rate, betas=pace.adam_memory)
+
+    @property
+    def score_error(self) -> float:
+        """Standard error of a score by the noise of what is held out; NaN where not known."""
+        return math.nan
+
+    def learning_rates(self, step: int) -> list[float]:
+        """One cycle."""
+        return [self._rate * one_cycle(step / self.steps)]
+
+    def finish(self) -> None:
+        """What is to be done with the generator in its best state."""

@@ -1,0 +1,92 @@
+"""What has to be read to trust a release, in which order, and how long that is.
+
+A file moves from tier to tier, or out of the core, here. The budgets in ``test_privacy_core.py`` only go down.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from source_code import code_lines, read
+from tracing import PACKAGE
+
+PACKAGES = ("accounting", "private")
+"""Every file of these belongs to a tier. Files of other packages that see bare records belong to the first."""
+
+FIRST_TIER = {
+    "accounting/neighbours.py": "which two tables are hard to tell apart, and what a record may change",
+    "accounting/events.py": "what can be done to the data, as records",
+    "accounting/gaussian.py": "the privacy profile of a Gaussian mechanism",
+    "accounting/directions.py": "what slices let through of a row",
+    "accounting/projection_law.py": "the law of that, integrated",
+    "accounting/divergence.py": "pairs of outputs, sliced and subsampled",
+    "accounting/profile.py": "the exact profile of a composition",
+    "accounting/inversion.py": "root search that errs upwards",
+    "accounting/ranges.py": "which numbers are refused",
+    "accounting/accountant.py": "δ of ε, and ε of δ",
+    "accounting/calibration.py": "the noise that a promise needs",
+    "private/settings.py": "what can be promised",
+    "private/plan.py": "what each pass costs, from public facts",
+    "private/randomness.py": "where noise comes from, and the one place where it is added",
+    "private/table.py": "the table, block by block",
+    "private/cell_index.py": "a value's cell",
+    "schema/cells.py": "the cells",
+    "schema/rounding.py": "a number's rounding class",
+    "private/profile.py": "the first pass: histograms",
+    "schema/codebook.py": "a record as a vector in the unit ball",
+    "private/aggregating.py": "the second pass of aggregates: tables of pairs",
+    "schema/fixed_point.py": "arithmetic that is the same for a record wherever it stands",
+    "private/slicing.py": "the second pass of records: slices",
+    "private/shuffling.py": "rows in random order",
+    "accounting/ledger.py": "what was spent, what is left",
+    "private/reservation.py": "one reservation a release",
+    "private/passes.py": "what a pass is",
+    "private/table_source.py": "the passes over a table",
+    "private/door.py": "the door: everything above, in order",
+}
+"""Where a mistake breaks the promise of a release of a table."""
+
+SECOND_TIER = {
+    "private/publishing.py": "the public function",
+    "private/draft.py": "a schema from a table, which nobody has confirmed",
+    "private/pipeline.py": "blocks on several threads",
+    "private/memory.py": "refusal of what does not fit",
+    "accounting/ledger_records.py": "the book, record by record",
+    "accounting/ledger_file.py": "the book on disk",
+    "accounting/ledger_place.py": "which file the book is, and whose turn",
+    "accounting/loss_distribution.py": "compositions without a closed form",
+    "accounting/merging.py": "compositions of hundreds of parts",
+    "accounting/renyi.py": "Rényi, Theorem 1 and Proposition 2 of the paper",
+    "accounting/comparison.py": "the accountants side by side",
+    "accounting/verification.py": "whether a stated promise is kept",
+    "accounting/__init__.py": "names",
+    "private/__init__.py": "names",
+}
+"""What else a release of a table may go through: options, files, other accountants."""
+
+BEYOND_TABLES = {
+    "private/image_rows.py": "private images",
+    "private/image_plan.py": "what each pass over images costs",
+    "private/image_tally.py": "sums over images",
+    "private/image_source.py": "the passes over images",
+    "private/batches.py": "private batches of training that looks at every step",
+}
+"""What only images and adaptation need."""
+
+TIERS = {"first tier": FIRST_TIER, "second tier": SECOND_TIER, "images and adaptation": BEYOND_TABLES}
+
+
+def core_files() -> list[str]:
+    """All files of the packages of the core."""
+    found = [path for name in PACKAGES for path in sorted((PACKAGE / name).rglob("*.py"))]
+    return [path.relative_to(PACKAGE).as_posix() for path in found]
+
+
+def lines_of(file: str) -> int:
+    """Lines of code of a file of the package."""
+    return code_lines(read(PACKAGE / Path(file)))
+
+
+def lines_of_tier(name: str) -> int:
+    """Lines of code of a tier."""
+    return sum(lines_of(file) for file in TIERS[name])
