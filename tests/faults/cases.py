@@ -17,7 +17,7 @@ from microtome.demo import digit_images
 from microtome.images import ImageSet, read_images
 from microtome.images.writing import write_images
 from microtome.release import Artefact
-from microtome.synthesis import ImageSynthesizer, Synthesizer
+from microtome.synthesis import Synthesizer
 
 NUM_ROWS = 60
 DRAWN = 8
@@ -97,13 +97,12 @@ def _release(source: str, schema: str, kind: str) -> Case:
 
 
 def _fit(name: str, source: str, *more: str) -> Case:
-    images = "npz" in source
     return Case(
         name=f"fit {name}",
         arguments=("fit", source, "--steps", "2", "--seed", "1", *more),
         inputs=(source,),
         output=f"{name}.model",
-        whole=ImageSynthesizer.load if images else Synthesizer.load,
+        whole=Synthesizer.load,
     )
 
 
