@@ -7,7 +7,6 @@ compare like with like: 1 is what the profile alone achieves.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -20,15 +19,11 @@ from microtome.divergences import (
     Denoising,
     Divergence,
     FDivergence,
-    KernelFDivergence,
-    KernelSettings,
-    MiniBatchKernelFDivergence,
     MMDSettings,
     MomentMatching,
     MomentSettings,
     ReleasedMoments,
     SlicedMMD,
-    SlicedWasserstein,
 )
 from microtome.errors import ParameterError
 from microtome.generators import ColumnwiseGenerator, Generator, RowLayout
@@ -36,11 +31,12 @@ from microtome.release import RecordsRelease, Release
 from microtome.release.moments import slice_sums
 from microtome.training.dependence import estimate_dependence
 from microtome.training.slice_moments import released_moments
+from microtome.training.sliced_divergence import SlicedKind, sliced_divergence
 from microtome.training.slices import SliceChoice, SlicedRows, fresh_slices, released_slices
 
 _MOST_ROWS = {"mmd": 256}
 """Rows of a batch that a loss looks at whose cost grows with their square."""
-_LOSSES = ("moments", "kernel", "algorithm1", "wasserstein", "mmd")
+_LOSSES = ("moments", *SlicedKind)
 MARGIN_WEIGHT = 0.1
 LEAST_SIGNAL = 1e-9
 _JUDGED_TOGETHER = 512
@@ -138,9 +134,15 @@ class TrainingLoss:
         self._moments = moment_loss(release, first, batch_size) if mix.moments else None
         if self._moments is not None:
             self._weights["margins"] = MARGIN_WEIGHT * mix.moments
-        names = [name for name in self._weights if name in _BUILDERS]
-        rows = _slices(release, mix, first, generator) if names else None
-        self._sliced = {name: _BUILDERS[name](rows, mix, generator) for name in names if rows is not None}
+        kinds = [kind for kind in SlicedKind if kind in self._weights]
+        rows = _slices(release, mix, first, generator) if kinds else None
+        self._sliced: dict[str, Divergence] = {
+            kind.value: sliced_divergence(
+                kind, rows, rows.directions, rows.noise_scale, generator, batch_rows=mix.batch_rows, f=mix.f
+            )
+            for kind in kinds
+            if rows is not None
+        }
         self._slices_per_step = min(mix.slices_per_step, len(rows.directions)) if rows is not None else None
         self._units = dict.fromkeys(self._weights, 1.0)
 
@@ -321,38 +323,3 @@ def _slices(release: RecordsRelease, mix: LossMix, first: int, generator: torch.
         slice_dim=mix.slice_dim,
         generator=generator,
     )
-
-
-def _kernel(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Divergence:
-    settings = KernelSettings(f=mix.f)
-    return KernelFDivergence.from_slices(
-        rows, rows.directions, noise_scale=rows.noise_scale, generator=generator, settings=settings
-    )
-
-
-def _algorithm1(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Divergence:
-    return MiniBatchKernelFDivergence(
-        torch.cat(list(rows)),
-        rows.directions,
-        noise_scale=rows.noise_scale,
-        settings=KernelSettings(f=mix.f),
-        batch_rows=mix.batch_rows,
-    )
-
-
-def _wasserstein(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Divergence:
-    if rows.directions.shape[2] != 1:
-        raise ParameterError(f"loss wasserstein needs one-dimensional slices, not {rows.directions.shape[2]}")
-    return SlicedWasserstein(rows, rows.directions, noise_scale=rows.noise_scale)
-
-
-def _mmd(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Divergence:
-    return SlicedMMD.from_slices(rows, rows.directions, noise_scale=rows.noise_scale, generator=generator)
-
-
-_BUILDERS: dict[str, Callable[[SlicedRows, LossMix, torch.Generator], Divergence]] = {
-    "kernel": _kernel,
-    "algorithm1": _algorithm1,
-    "wasserstein": _wasserstein,
-    "mmd": _mmd,
-}
