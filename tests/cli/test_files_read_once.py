@@ -9,7 +9,7 @@ from cli_support import Command
 
 from fit_support import planted, planted_release
 from microtome.release import Artefact
-from microtome.synthesis import synthesizer
+from microtome.synthesis import model_file
 from support import ROOT
 
 IMAGES = ROOT / "tests" / "release" / "golden" / "version-1-image-aggregates.release"
@@ -19,7 +19,7 @@ IMAGES = ROOT / "tests" / "release" / "golden" / "version-1-image-aggregates.rel
 def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often releases and models are opened."""
     counts: Counter[str] = Counter()
-    load, read = Artefact.load.__func__, synthesizer.read_tensors  # type: ignore[attr-defined]
+    load, read = Artefact.load.__func__, model_file.read_tensors  # type: ignore[attr-defined]
 
     def loading(cls: type[Artefact], path: Any, **options: Any) -> Artefact:
         counts["release"] += 1
@@ -30,7 +30,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return read(path, *wanted)
 
     monkeypatch.setattr(Artefact, "load", classmethod(loading))
-    monkeypatch.setattr(synthesizer, "read_tensors", reading)
+    monkeypatch.setattr(model_file, "read_tensors", reading)
     return counts
 
 

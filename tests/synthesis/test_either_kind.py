@@ -60,9 +60,12 @@ def test_what_only_tables_have(table: Release, of_images: Synthesizer, tmp_path:
     assert not (tmp_path / "x.npz").exists()
 
 
-def test_what_only_images_have(table: Release, of_images: Synthesizer) -> None:
+def test_what_only_images_have(table: Release, of_images: Synthesizer, tmp_path: Path) -> None:
+    rows = Synthesizer(quick(steps=1)).fit(table)
     with pytest.raises(ParameterError, match="balanced is for images"):
-        Synthesizer(quick(steps=1)).fit(table).sample(5, balanced=True)
+        rows.sample(5, balanced=True)
+    with pytest.raises(ParameterError, match="balanced is for images"):
+        rows.sample_to_file(tmp_path / "x.csv", 5, balanced=True)
     model = of_images.model
     classes = model.schema.classes  # type: ignore[attr-defined]
     assert model.conditions_from_text([f"label={classes[0]}|{classes[1]}"]) == {"label": [classes[0], classes[1]]}

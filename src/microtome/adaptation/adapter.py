@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 
 from microtome.accounting import Accountant, Ledger, Neighbours
 from microtome.adaptation.model_file import AdapterModel
-from microtome.adaptation.objective import Source
+from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.per_step import PrivateTraining
 from microtome.adaptation.promise import AdaptationPromise, Side
-from microtome.adaptation.redrawing import RedrawnTraining
+from microtome.adaptation.redrawing import train_redrawn
 from microtome.adaptation.run import Run, opened_release
 from microtome.adaptation.settings import AdaptationSettings, Moved
 from microtome.adaptation.synthetic_source import synthetic_source
 from microtome.adaptation.target_moments import TargetMoments
+from microtome.adaptation.transform import ImageTransform
 from microtome.adaptation.unit_images import class_numbers, require_one_shape, unit_images
 from microtome.errors import ModelError, ParameterError, TableError
 from microtome.images import ImageSet
@@ -167,21 +168,12 @@ class DomainAdapter:
             ledger=ledger,
             dataset=dataset,
             randomness=randomness,
-            checkpoint=run.checkpoint,
-            saved=run.saved,
-            progress=run.progress,
+            run=run,
         )
-        trained, promise, self.finished_, entry = training.fit(source, classes, private, run.seed)
-        model = AdapterModel(
-            network=trained.network.eval(),
-            shape=(private.shape[1], private.shape[2], private.shape[3]),
-            classes=classes,
-            image_size=self.image_size,
-            value_range=self.target_range,
-            settings=self.settings,
-            promise=replace(promise, beside=run.promise_of_source()),
-            look=trained.look.settings() if self.settings.moves is Moved.LOOK else None,
-        )
+        trained, promise, self.finished_, entry = training.fit(source, classes, private)
+        look = trained.look if self.settings.moves is Moved.LOOK else None
+        promise = replace(promise, beside=run.promise_of_source())
+        model = self._made(trained, classes, promise, look, self.image_size, self.target_range)
         if self.finished_:
             ledger.settle(entry, artefact=model.fingerprint())
         self._model = model
@@ -220,17 +212,21 @@ class DomainAdapter:
         size: tuple[int, int] | None,
         values: tuple[float, float] | None,
     ) -> Self:
-        training = RedrawnTraining(
-            moments=moments,
-            origin=origin,
-            settings=self.settings,
-            checkpoint=run.checkpoint,
-            saved=run.saved,
-            progress=run.progress,
-        )
-        trained, look, self.finished_ = training.fit(source, classes, run.seed)
-        _, channels, height, width = source.images.shape
-        self._model = AdapterModel(
+        trained, look, self.finished_ = train_redrawn(moments, origin, self.settings, run, source, classes)
+        self._model = self._made(trained, classes, promise, look, size, values)
+        return self
+
+    def _made(
+        self,
+        trained: AdaptationObjective,
+        classes: list[Any],
+        promise: AdaptationPromise,
+        look: ImageTransform | None,
+        size: tuple[int, int] | None,
+        values: tuple[float, float] | None,
+    ) -> AdapterModel:
+        _, channels, height, width = trained.source.images.shape
+        return AdapterModel(
             network=trained.network.eval(),
             shape=(channels, height, width),
             classes=classes,
@@ -238,9 +234,8 @@ class DomainAdapter:
             value_range=values,
             settings=self.settings,
             promise=promise,
-            look=look.settings(),
+            look=None if look is None else look.settings(),
         )
-        return self
 
     @property
     def model_(self) -> AdapterModel:

@@ -60,6 +60,10 @@ class AdaptationObjective(Objective):
         settings: How.
         seed: Seed of batches, dropout and the smoothing of the source; nothing private is drawn from it.
         target: The private side; ``None`` for the source alone.
+
+    Attributes:
+        first_aligned: The first step that looks at the target.
+        num_aligned: Steps that do.
     """
 
     stage = "adapt"
@@ -84,19 +88,11 @@ class AdaptationObjective(Objective):
             ]
         )
         self._steps_per_epoch = settings.steps_per_epoch(len(source.images))
+        self.first_aligned = (settings.align_from - 1) * self._steps_per_epoch
+        self.num_aligned = settings.aligned_steps(len(source.images))
         self.steps, self.check_every = settings.epochs * self._steps_per_epoch, settings.checkpoint_every
         self._order: tuple[int, Tensor] | None = None
         self._touched = 0
-
-    @property
-    def first_aligned(self) -> int:
-        """The first step that looks at the target."""
-        return (self.settings.align_from - 1) * self._steps_per_epoch
-
-    @property
-    def num_aligned(self) -> int:
-        """Steps that look at the target."""
-        return self.settings.aligned_steps(len(self.source.images))
 
     def learning_rates(self, step: int) -> list[float]:
         """Of the network always the same; of the look falling to nothing."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from microtome.accounting import Ledger
 from microtome.adaptation.network import build_network
 from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.promise import AdaptationPromise
+from microtome.adaptation.run import Run
 from microtome.adaptation.settings import AdaptationSettings
 from microtome.adaptation.target import PrivateTarget
 from microtome.adaptation.unit_images import UnitImages
@@ -22,8 +22,6 @@ from microtome.private.batches import (
     resume_batches,
 )
 from microtome.private.randomness import Randomness, SystemRandomness
-from microtome.progress import Progress
-from microtome.training import Checkpoint, Loop
 from microtome.training.threads import torch_threads
 
 
@@ -37,9 +35,7 @@ class PrivateTraining:
         ledger: The book in which the training is reserved.
         dataset: The private images' name in the book.
         randomness: Source of all noise; anything but ``SystemRandomness`` promises nothing.
-        checkpoint: Where to keep the state of the run, if anywhere.
-        saved: The state to go on from, if any.
-        progress: Told the steps done.
+        run: Its seed, and where it is kept.
     """
 
     settings: AdaptationSettings
@@ -47,42 +43,32 @@ class PrivateTraining:
     ledger: Ledger
     dataset: str
     randomness: Randomness
-    checkpoint: Path | None
-    saved: Checkpoint | None
-    progress: Progress
+    run: Run
 
     def fit(
-        self, source: Source, classes: list[Any], private: UnitImages, seed: int
+        self, source: Source, classes: list[Any], private: UnitImages
     ) -> tuple[AdaptationObjective, AdaptationPromise, bool, str]:
         """Train; gives what was trained, the promise, whether it came to its end, and the ledger's entry."""
         shape = (private.shape[1], private.shape[2], private.shape[3])
-        network = build_network(shape, len(classes), self.settings.radius, seed)
-        objective = AdaptationObjective(network, source, self.settings, seed=seed)
+        network = build_network(shape, len(classes), self.settings.radius, self.run.seed)
+        objective = AdaptationObjective(network, source, self.settings, seed=self.run.seed)
         plan = plan_batches(self.privacy, num_records=len(private), dim=network.dim, num_steps=objective.num_aligned)
-        run = self._run(seed, len(source.images), private, classes)
-        if self.saved is not None and self.checkpoint is not None:
-            self.saved.require(self.checkpoint, run)
+        facts = self._facts(len(source.images), private, classes)
+        self.run.require_same(facts)
         batches = self._batches(private, plan, objective.first_aligned)
         objective.target = PrivateTarget(batches)
-        loop = Loop(
-            objective,
-            run=run,
-            checkpoint=self.checkpoint,
-            saved=self.saved,
-            binding=batches.binding,
-            progress=self.progress,
-        )
         with torch_threads(self.settings.threads):
-            finished = loop.run()
+            finished = self.run.loop(objective, facts, batches.binding).run()
         return objective, self._promise(plan, len(private)), finished, batches.entry
 
     def _batches(self, private: UnitImages, plan: BatchPlan, first_aligned: int) -> PaidBatches:
-        if self.saved is not None:
+        saved = self.run.saved
+        if saved is not None:
             return resume_batches(
                 private,
                 plan,
-                binding=self.saved.binding,
-                done=max(0, self.saved.step - first_aligned),
+                binding=saved.binding,
+                done=max(0, saved.step - first_aligned),
                 ledger=self.ledger,
                 dataset=self.dataset,
                 randomness=self.randomness,
@@ -97,12 +83,11 @@ class PrivateTraining:
             randomness=self.randomness,
         )
 
-    def _run(self, seed: int, num_source: int, private: UnitImages, classes: list[Any]) -> dict[str, Any]:
-        """What makes a run the same run, in plain and public values."""
+    def _facts(self, num_source: int, private: UnitImages, classes: list[Any]) -> dict[str, Any]:
+        """What makes a run the same run, beside its seed, in plain and public values."""
         privacy = self.privacy
         return {
             "settings": self.settings.to_dict(),
-            "seed": seed,
             "source": num_source,
             "target": list(private.shape),
             "classes": classes,

@@ -11,8 +11,6 @@ training may be repeated, tuned and restarted at no cost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,12 +20,12 @@ from torch import Tensor
 
 from microtome.adaptation.network import build_network
 from microtome.adaptation.objective import AdaptationObjective, Source
+from microtome.adaptation.run import Run
 from microtome.adaptation.settings import AdaptationSettings
 from microtome.adaptation.target_moments import TargetMoments
 from microtome.adaptation.transform import ImageTransform
 from microtome.errors import ModelError
 from microtome.progress import Progress
-from microtome.training import Checkpoint, Loop
 from microtome.training.threads import torch_threads
 
 _STEPS = 250
@@ -44,45 +42,34 @@ _JUDGED_BY = 4096
 _AT_ONCE = 1024
 
 
-@dataclass(frozen=True, kw_only=True)
-class RedrawnTraining:
-    """One training on a redrawn source.
+def train_redrawn(
+    moments: TargetMoments,
+    origin: str,
+    settings: AdaptationSettings,
+    run: Run,
+    source: Source,
+    classes: list[Any],
+) -> tuple[AdaptationObjective, ImageTransform, bool]:
+    """Learn the look, redraw the source, train; gives what was trained, look, and whether it came to its end.
 
-    Attributes:
+    A resumed run learns the look anew, which takes seconds and gives the same.
+
+    Args:
         moments: Of the target.
         origin: What the moments are from: a release's fingerprint, or the digest of public images.
         settings: How the classifier is trained; what it says about alignment and slices has no use here.
-        checkpoint: Where to keep the state of the run, if anywhere.
-        saved: The state to go on from, if any.
-        progress: Told the steps done.
+        run: Its seed, and where it is kept.
+        source: The labelled images.
+        classes: Their classes.
     """
-
-    moments: TargetMoments
-    origin: str
-    settings: AdaptationSettings
-    checkpoint: Path | None
-    saved: Checkpoint | None
-    progress: Progress
-
-    def fit(self, source: Source, classes: list[Any], seed: int) -> tuple[AdaptationObjective, ImageTransform, bool]:
-        """Learn the look, redraw the source, train; gives what was trained, look, and whether it came to its end.
-
-        A resumed run learns the look anew, which takes seconds and gives the same.
-        """
-        run = {
-            "settings": self.settings.to_dict(),
-            "seed": seed,
-            "source": len(source.images),
-            "classes": classes,
-            "target": self.origin,
-        }
-        _, channels, height, width = source.images.shape
-        network = build_network((channels, height, width), len(classes), self.settings.radius, seed)
-        with torch_threads(self.settings.threads):
-            look, _ = learn_transform(self.moments, source, seed, self.progress)
-            objective = AdaptationObjective(network, redrawn(source, look), self.settings, seed=seed)
-            loop = Loop(objective, run=run, checkpoint=self.checkpoint, saved=self.saved, progress=self.progress)
-            return objective, look, loop.run()
+    facts = {"settings": settings.to_dict(), "source": len(source.images), "classes": classes, "target": origin}
+    run.require_same(facts)
+    _, channels, height, width = source.images.shape
+    network = build_network((channels, height, width), len(classes), settings.radius, run.seed)
+    with torch_threads(settings.threads):
+        look, _ = learn_transform(moments, source, run.seed, run.progress)
+        objective = AdaptationObjective(network, redrawn(source, look), settings, seed=run.seed)
+        return objective, look, run.loop(objective, facts).run()
 
 
 def learn_transform(

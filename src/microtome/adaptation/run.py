@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -10,7 +11,7 @@ from microtome.adaptation.promise import AdaptationPromise, Side
 from microtome.errors import OutputError
 from microtome.progress import Progress
 from microtome.release import ImageRelease, check_output
-from microtome.training import Checkpoint, seed_of
+from microtome.training import Checkpoint, Loop, Objective, seed_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,22 @@ class Run:
         saved = Checkpoint.load(path) if path is not None and there else None
         seed = saved.seed if saved is not None and seed is None else seed_of(seed)
         return cls(seed=seed, source=opened_release(source), checkpoint=path, saved=saved, progress=progress)
+
+    def require_same(self, facts: Mapping[str, Any]) -> None:
+        """Refuse to go on from the state of another run, before anything is looked at or paid for."""
+        if self.saved is not None and self.checkpoint is not None:
+            self.saved.require(self.checkpoint, {**facts, "seed": self.seed})
+
+    def loop(self, objective: Objective, facts: Mapping[str, Any], binding: str = "") -> Loop:
+        """The training of an objective; ``facts`` are what makes the run this run beside its seed."""
+        return Loop(
+            objective,
+            run={**facts, "seed": self.seed},
+            checkpoint=self.checkpoint,
+            saved=self.saved,
+            binding=binding,
+            progress=self.progress,
+        )
 
     def promise_of_source(self) -> AdaptationPromise | None:
         """What is promised about the source; nothing need be if it is public."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from microtome.errors import ParameterError, require
+from microtome.training.settings import refuse_unknown
 
 
 class Alignment(StrEnum):
@@ -105,7 +106,5 @@ class AdaptationSettings:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> AdaptationSettings:
         """The inverse of ``to_dict``; unknown names are refused."""
-        unknown = sorted(set(document) - {one.name for one in fields(cls)})
-        if unknown:
-            raise ParameterError(f"unknown setting {unknown[0]!r}")
+        refuse_unknown(cls, document)
         return cls(**document)

@@ -13,7 +13,6 @@ from microtome.errors import ParameterError
 
 if TYPE_CHECKING:
     from microtome.release import Artefact
-    from microtome.synthesis import Synthesizer
     from microtome.training import Fit
 
 _GRID_COLUMNS = 10
@@ -69,14 +68,13 @@ def fit(
     checkpoint = output.with_name(f"{output.name}.checkpoint")
     replaces = force or (resume and checkpoint.exists())
     check_output(output, force=replaces)
-    if grid is not None:
-        _check_grid(grid, opened, force=replaces)
+    classes = 0 if grid is None else _classes_in_grid(grid, opened, force=replaces)
     synthesizer = Synthesizer(settings_for(opened, {**read_settings(settings), **given}), random_state=seed)
     with watch("steps") as progress:
         synthesizer.fit(opened, checkpoint=checkpoint, resume=resume, progress=progress)
     synthesizer.save(output, force=replaces)
     if grid is not None:
-        _write_grid(grid, synthesizer, seed)
+        synthesizer.sample_to_file(grid, _GRID_COLUMNS * classes, balanced=True, force=replaces, random_state=seed)
     result = synthesizer.fit_
     assert result is not None
     console.print(f"[bold]{plain(output)}[/]: {_in_words(result)}", soft_wrap=True)
@@ -98,7 +96,8 @@ def _in_words(result: Fit) -> str:
     )
 
 
-def _check_grid(path: Path, release: Artefact, *, force: bool) -> None:
+def _classes_in_grid(path: Path, release: Artefact, *, force: bool) -> int:
+    """How many rows a grid of images will have; refused before training if there can be none."""
     from microtome.release import ImageRelease, check_output
 
     if not isinstance(release, ImageRelease):
@@ -106,13 +105,4 @@ def _check_grid(path: Path, release: Artefact, *, force: bool) -> None:
     if path.suffix != ".png":
         raise ParameterError(f"{path}: a grid is a .png file")
     check_output(path, force=force)
-
-
-def _write_grid(path: Path, synthesizer: Synthesizer, seed: int | None) -> None:
-    from microtome.images.writing import write_images
-    from microtome.synthesis import ImageModel
-
-    assert isinstance(synthesizer.model, ImageModel)
-    schema = synthesizer.model.schema
-    drawn = synthesizer.sample(_GRID_COLUMNS * schema.num_classes, balanced=True, random_state=seed)
-    write_images(path, drawn, low=schema.low, high=schema.high)
+    return release.schema.num_classes

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from microtome.divergences.directions import choose_slices
+from microtome.divergences.directions import add_noise, choose_slices
 from microtome.divergences.gaussian_kernel import KernelSettings, check_noise_scale
 from microtome.errors import ParameterError
 
@@ -80,8 +80,7 @@ class ReferenceKernelFDivergence:
         released = self._draw_rows(generator)
         losses = []
         for s in range(len(self.directions)) if chosen is None else chosen.tolist():
-            projected = encoded @ self.directions[s]
-            synthetic = projected + self._draw_noise(projected, generator)
+            synthetic = add_noise(encoded @ self.directions[s], self.noise_scale, generator)
             ratio = density_ratio(released[:, s], synthetic, self.settings)
             losses.append(self.settings.f(ratio.clamp_min(0.0)).mean())
         return torch.stack(losses).mean()
@@ -92,13 +91,6 @@ class ReferenceKernelFDivergence:
         if generator is None:
             raise ParameterError(f"generator is needed to draw batch_rows={self.batch_rows} released rows")
         return self.slices[torch.randint(len(self.slices), (self.batch_rows,), generator=generator)]
-
-    def _draw_noise(self, like: Tensor, generator: torch.Generator | None) -> Tensor:
-        if self.noise_scale == 0.0:
-            return torch.zeros_like(like)
-        if generator is None:
-            raise ParameterError(f"generator is needed to draw noise of noise_scale={self.noise_scale}")
-        return self.noise_scale * torch.randn(like.shape, generator=generator, dtype=like.dtype)
 
 
 def density_ratio(

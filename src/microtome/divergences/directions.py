@@ -109,6 +109,17 @@ def project(encoded: Float[Tensor, "b d"], directions: Float[Tensor, "s d k"]) -
     return torch.matmul(encoded, directions)
 
 
+def add_noise(
+    projected: Float[Tensor, "*s b k"], noise_scale: float, generator: torch.Generator | None
+) -> Float[Tensor, "*s b k"]:
+    """Synthetic points under noise like that of the released ones, drawn now."""
+    if noise_scale == 0.0:
+        return projected
+    if generator is None:
+        raise ParameterError(f"generator is needed to draw noise of noise_scale={noise_scale}")
+    return projected + noise_scale * torch.randn(projected.shape, generator=generator, dtype=projected.dtype)
+
+
 def check_directions(directions: Float[Tensor, "m d k"], *, num_slices: int, slice_dim: int) -> None:
     """Raises unless there is one frame of the right width for every slice."""
     if directions.ndim != 3 or (directions.shape[0], directions.shape[2]) != (num_slices, slice_dim):

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from microtome.divergences.algorithm1 import ReferenceKernelFDivergence
-from microtome.divergences.directions import choose_slices, project
+from microtome.divergences.directions import add_noise, choose_slices, project
 from microtome.divergences.gaussian_kernel import KernelSettings, kernel_means, squared_distances
 
 
@@ -28,8 +28,7 @@ class MiniBatchKernelFDivergence(ReferenceKernelFDivergence):
         released, directions = self._draw_rows(generator).transpose(0, 1), self.directions
         if chosen is not None:
             released, directions = released[chosen], directions[chosen]
-        projected = project(encoded, directions)
-        synthetic = projected + self._draw_noise(projected, generator)
+        synthetic = add_noise(project(encoded, directions), self.noise_scale, generator)
         ratio = density_ratios(released, synthetic, self.settings)
         return self.settings.f(ratio.clamp_min(0.0)).mean()
 

@@ -34,9 +34,7 @@ from microtome.divergences.landmarks import Landmarks
 class KernelFDivergence(LandmarkDivergence[KernelSettings]):
     """Smoothed-sliced f-divergence of synthetic rows from a release; settings are f, bandwidths and ridge."""
 
-    @staticmethod
-    def _defaults() -> KernelSettings:
-        return KernelSettings()
+    defaults = KernelSettings()
 
     def _precompute(self, landmarks: Landmarks, dtype: torch.dtype) -> None:
         multipliers = torch.tensor(self.settings.bandwidth_multipliers, dtype=torch.float64)

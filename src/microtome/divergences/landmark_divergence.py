@@ -26,7 +26,7 @@ class LandmarkDivergence(ABC, Generic[Settings]):
         dtype: precision of a call; what is computed beforehand is in double precision in any case.
     """
 
-    settings: Settings
+    defaults: Settings
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class LandmarkDivergence(ABC, Generic[Settings]):
     ) -> None:
         check_noise_scale(noise_scale)
         check_directions(directions, num_slices=len(landmarks.points), slice_dim=landmarks.slice_dim)
-        self.settings, self.noise_scale = self._defaults() if settings is None else settings, noise_scale
+        self.settings, self.noise_scale = self.defaults if settings is None else settings, noise_scale
         self.directions = directions.to(dtype)
         self._points, self._weights = landmarks.points.to(dtype), landmarks.weights.to(dtype)
         self._precompute(landmarks, dtype)
@@ -77,11 +77,6 @@ class LandmarkDivergence(ABC, Generic[Settings]):
         self, projected: Float[Tensor, "s b k"], chosen: Int[Tensor, " s"] | None = None
     ) -> Float[Tensor, ""]:
         """The same for rows that are already projected, noiseless, onto the chosen slices (all if None)."""
-
-    @staticmethod
-    @abstractmethod
-    def _defaults() -> Settings:
-        """The settings if none are given."""
 
     @abstractmethod
     def _precompute(self, landmarks: Landmarks, dtype: torch.dtype) -> None:

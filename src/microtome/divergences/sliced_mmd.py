@@ -43,9 +43,7 @@ class MMDSettings:
 class SlicedMMD(LandmarkDivergence[MMDSettings]):
     """Mean over slices of the squared MMD between smoothed synthetic rows and released ones."""
 
-    @staticmethod
-    def _defaults() -> MMDSettings:
-        return MMDSettings()
+    defaults = MMDSettings()
 
     def _precompute(self, landmarks: Landmarks, dtype: torch.dtype) -> None:
         medians = landmarks.median_distances()

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from microtome.divergences.directions import check_directions, choose_slices, project
+from microtome.divergences.directions import add_noise, check_directions, choose_slices, project
 from microtome.divergences.gaussian_kernel import check_noise_scale
 from microtome.errors import ParameterError
 
@@ -66,13 +66,7 @@ class SlicedWasserstein:
         """Returns the distance of a batch of synthetic rows; needs a generator for the noise."""
         chosen = choose_slices(len(self.directions), num_slices, generator)
         directions = self.directions if chosen is None else self.directions[chosen]
-        projected = project(encoded, directions)
-        if self.noise_scale > 0.0:
-            if generator is None:
-                raise ParameterError(f"generator is needed to draw noise of noise_scale={self.noise_scale}")
-            noise = torch.randn(projected.shape, generator=generator, dtype=projected.dtype)
-            projected = projected + self.noise_scale * noise
-        return self.on_slices(projected, chosen)
+        return self.on_slices(add_noise(project(encoded, directions), self.noise_scale, generator), chosen)
 
     def on_slices(self, noisy: Float[Tensor, "s b 1"], chosen: Int[Tensor, " s"] | None = None) -> Float[Tensor, ""]:
         """The same for synthetic points that are already projected and noisy."""

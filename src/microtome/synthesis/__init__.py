@@ -2,7 +2,7 @@
 
 from microtome.synthesis.conditions import conditions_from_text
 from microtome.synthesis.image_model import ImageModel
-from microtome.synthesis.model import Model
+from microtome.synthesis.model_file import Model
 from microtome.synthesis.synthesizer import Synthesizer
 from microtome.synthesis.table_model import TableModel
 

@@ -20,8 +20,7 @@ from microtome.images.writing import write_images
 from microtome.release import check_output
 from microtome.schema import ImageCode, ImageSchema
 from microtome.synthesis.conditions import split_conditions
-from microtome.synthesis.model import GENERATOR, Draw, Model, within
-from microtome.training.tensor_file import load_weights
+from microtome.synthesis.draw import Draw
 
 _CHUNK = 1024
 _LABEL = "label"
@@ -29,7 +28,7 @@ _LABEL = "label"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ImageModel(Model):
+class ImageModel:
     """A model that draws images.
 
     Attributes:
@@ -62,10 +61,10 @@ class ImageModel(Model):
             for name, value in split_conditions(texts, [_LABEL])
         }
 
-    def draw(self, wanted: Draw, *, balanced: bool) -> ImageSet:
+    def draw(self, wanted: Draw) -> ImageSet:
         """Images, classes in the shares that they have in the release, or as many of each if ``balanced``."""
         random = torch.Generator().manual_seed(wanted.seed)
-        classes = _classes(self._wanted_shares(wanted.conditions, balanced), wanted.number, wanted.seed)
+        classes = _classes(self._wanted_shares(wanted), wanted.number, wanted.seed)
         pixels = np.empty((wanted.number, *self.schema.shape), _dtype(self.schema))
         with torch.no_grad():
             for first in range(0, wanted.number, _CHUNK):
@@ -85,7 +84,7 @@ class ImageModel(Model):
             check_output(path, force=force)
         elif not force:
             raise OutputError(f"{path} exists; choose another name, or say --force to replace it")
-        drawn = self.draw(wanted, balanced=False)
+        drawn = self.draw(wanted)
         write_images(path, drawn, low=self.schema.low, high=self.schema.high, progress=wanted.progress)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -97,27 +96,27 @@ class ImageModel(Model):
     def from_parts(
         cls, path: Path, document: Mapping[str, Any], tensors: Mapping[str, Tensor], generator: Generator | None
     ) -> Self:
-        """The model of a file."""
+        """The model of a file, its weights not loaded yet."""
+        del tensors
         if generator is not None:
             raise ModelError(f"{path} is a model of images, which has its own generator; leave generator out")
         schema = ImageSchema.from_dict(document["schema"])
         with torch.random.fork_rng(devices=[]):
             network = ImageGenerator.of(ImageCode(schema), ImageNetworkSettings(**document["network"]))
-        load_weights(path, network, within(GENERATOR, tensors))
         shares = np.array(document["shares"], dtype=np.float64)
-        return cls(generator=network.eval(), schema=schema, shares=shares, origin=dict(document["origin"]))
+        return cls(generator=network, schema=schema, shares=shares, origin=dict(document["origin"]))
 
-    def _wanted_shares(self, conditions: Mapping[str, Any], balanced: bool) -> NDArray[np.float64]:
-        shares = (self.shares > 0).astype(np.float64) if balanced else self.shares.copy()
-        for name, value in conditions.items():
+    def _wanted_shares(self, wanted: Draw) -> NDArray[np.float64]:
+        shares = (self.shares > 0).astype(np.float64) if wanted.balanced else self.shares.copy()
+        for name, value in wanted.conditions.items():
             if name != _LABEL:
                 raise ModelError(f"no column {name!r} to set a condition on; images have a {_LABEL}")
-            wanted = set(value) if isinstance(value, list | tuple | set) else {value}
+            labels = set(value) if isinstance(value, list | tuple | set) else {value}
             classes = self.schema.classes or ()
-            if not wanted or wanted - set(classes):
+            if not labels or labels - set(classes):
                 shown = ", ".join(map(str, classes)) or "none: this model has no labels"
                 raise ModelError(f"condition on {_LABEL} {value!r}: the classes are {shown}")
-            shares *= [label in wanted for label in classes]
+            shares *= [label in labels for label in classes]
         if not shares.any():
             raise ModelError("no image of these classes stood out from the noise of the release: none can be drawn")
         return np.asarray(shares / shares.sum(), dtype=np.float64)

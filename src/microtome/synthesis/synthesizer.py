@@ -11,20 +11,17 @@ from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
-from torch import nn
 
 from microtome.errors import ModelError, ParameterError
 from microtome.generators import Generator
 from microtome.generators.image import ImageGenerator
 from microtome.progress import Progress, silent
 from microtome.release import Artefact, ImageRelease, Release, check_output
+from microtome.synthesis.draw import Draw
 from microtome.synthesis.image_model import ImageModel
-from microtome.synthesis.model import Draw, Model
+from microtome.synthesis.model_file import Model, load_model, save_model
 from microtome.synthesis.table_model import TableModel
 from microtome.training import Fit, FitSettings, ImageFitSettings, Trainer, seed_of
-from microtome.training.tensor_file import contents_of, read_tensors
-
-_KINDS: dict[str, type[Model]] = {kind.file_format: kind for kind in (TableModel, ImageModel)}
 
 
 class Synthesizer:
@@ -125,7 +122,7 @@ class Synthesizer:
             random_state: Seed of the draw.
             progress: Told how many are drawn.
         """
-        return self.model.draw(self._wanted(num_rows, conditions, random_state, progress), balanced=balanced)
+        return self.model.draw(self._wanted(num_rows, conditions, random_state, balanced, progress))
 
     def sample_conditions(
         self, conditions: Mapping[str, Any], num_rows: int, *, random_state: int | None = None
@@ -148,6 +145,7 @@ class Synthesizer:
         num_rows: int,
         *,
         conditions: Mapping[str, Any] | None = None,
+        balanced: bool = False,
         spreadsheet_safe: bool = False,
         force: bool = False,
         random_state: int | None = None,
@@ -157,7 +155,7 @@ class Synthesizer:
 
         ``spreadsheet_safe`` puts an apostrophe before text in a CSV file that a spreadsheet would run.
         """
-        wanted = self._wanted(num_rows, conditions, random_state, progress)
+        wanted = self._wanted(num_rows, conditions, random_state, balanced, progress)
         self.model.write(Path(path), wanted, spreadsheet_safe=spreadsheet_safe, force=force)
 
     @property
@@ -170,17 +168,13 @@ class Synthesizer:
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the model to a file, without pickle."""
         check_output(Path(path), force=force)
-        self.model.save(Path(path))
+        save_model(Path(path), self.model)
 
     @classmethod
     def load(cls, path: str | Path, *, generator: Generator | None = None) -> Synthesizer:
         """Read a model; one with a generator of your own needs that module to put the weights in."""
-        if generator is not None and not isinstance(generator, nn.Module):
-            raise ModelError(f"a generator must be a torch.nn.Module; {type(generator).__name__} is not")
-        synthesizer, file = cls(generator=generator), Path(path)
-        tensors, document = read_tensors(file, *_KINDS)
-        with contents_of(file):
-            synthesizer._model = _KINDS[document["format"]].from_parts(file, document, tensors, generator)
+        synthesizer = cls(generator=generator)
+        synthesizer._model = load_model(Path(path), generator)
         return synthesizer
 
     def _wanted(
@@ -188,10 +182,11 @@ class Synthesizer:
         number: int,
         conditions: Mapping[str, Any] | None,
         random_state: int | None,
+        balanced: bool = False,
         progress: Progress = silent,
     ) -> Draw:
         seed = seed_of(self.random_state if random_state is None else random_state)
-        return Draw(number=number, conditions=conditions or {}, seed=seed, progress=progress)
+        return Draw(number=number, conditions=conditions or {}, seed=seed, balanced=balanced, progress=progress)
 
 
 def _model_of(release: Artefact, fit: Fit) -> Model:

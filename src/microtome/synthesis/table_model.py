@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from microtome.errors import ModelError, ParameterError
 from microtome.generators import (
@@ -25,10 +25,10 @@ from microtome.generators import (
 from microtome.release import check_output
 from microtome.schema import Codebook, Schema
 from microtome.synthesis.conditions import conditions_from_text, parse_conditions
-from microtome.synthesis.model import GENERATOR, Draw, Model, within
+from microtome.synthesis.draw import Draw
 from microtome.synthesis.synthetic_rows import SyntheticRows
 from microtome.synthesis.table_file import write_tables
-from microtome.training.tensor_file import load_weights
+from microtome.training.tensor_file import part_of
 
 _CODEBOOK = "codebook/"
 _NULLABLE: dict[pa.DataType, Any] = {
@@ -39,7 +39,7 @@ _NULLABLE: dict[pa.DataType, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TableModel(Model):
+class TableModel:
     """A model that draws rows.
 
     Attributes:
@@ -62,14 +62,14 @@ class TableModel(Model):
 
     def tables(self, wanted: Draw) -> Iterator[pa.Table]:
         """Rows as a stream of Arrow tables."""
+        if wanted.balanced:
+            raise ParameterError("balanced is for images, which have classes; rows are drawn in the shares they have")
         conditions = parse_conditions(self.codebook, wanted.conditions)
         rows = SyntheticRows(generator=self.generator, codebook=self.codebook, conditions=conditions, seed=wanted.seed)
         return rows.tables(wanted.number)
 
-    def draw(self, wanted: Draw, *, balanced: bool) -> pd.DataFrame:
+    def draw(self, wanted: Draw) -> pd.DataFrame:
         """Rows with the columns, order, types and missing values of the real table."""
-        if balanced:
-            raise ParameterError("balanced is for images, which have classes; rows are drawn in the shares they have")
         tables, done = [], 0
         for table in self.tables(wanted):
             tables.append(table)
@@ -98,16 +98,12 @@ class TableModel(Model):
     def from_parts(
         cls, path: Path, document: Mapping[str, Any], tensors: Mapping[str, Tensor], generator: Generator | None
     ) -> Self:
-        """The model of a file; a generator of one's own is given its weights."""
+        """The model of a file, its weights not loaded yet."""
         schema = Schema.from_dict(document["schema"])
-        arrays = {name: tensor.numpy() for name, tensor in within(_CODEBOOK, tensors).items()}
+        arrays = {name: tensor.numpy() for name, tensor in part_of(tensors, _CODEBOOK).items()}
         codebook = Codebook.from_parts(schema, document["codebook"], arrays)
-        module = _built_in(path, document, codebook) if generator is None else generator
-        assert isinstance(module, nn.Module)
-        load_weights(path, module, within(GENERATOR, tensors))
-        if isinstance(module, MixtureGenerator) and bool((module.weights() < 0).any()):
-            raise ModelError("the weights of its components are no shares")
-        return cls(generator=module.eval(), schema=schema, codebook=codebook, origin=dict(document["origin"]))
+        built = _built_in(path, document, codebook) if generator is None else generator
+        return cls(generator=built, schema=schema, codebook=codebook, origin=dict(document["origin"]))
 
 
 def _to_frame(table: pa.Table, schema: Schema) -> pd.DataFrame:

@@ -26,7 +26,7 @@ from microtome.release import AggregatesRelease
 from microtome.release.moments import combined, level_margins, margin_noise
 from microtome.schema import project_to_simplex
 from microtome.training.correlations import Correlations
-from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, LossMix, on_encoded
+from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, Judge, LossMix, on_encoded
 
 Floats = NDArray[np.float64]
 _LEAST = 1e-9
@@ -134,9 +134,6 @@ class AggregateLoss:
         self._margins = torch.tensor(margins, dtype=torch.float32)
         self._price = prior * _prices(release) / self._train[0].num_entries
         self._unit = max(sum(one.signal() for one in self._train), LEAST_SIGNAL)
-        self._independent = sum(one.signal() for one in self._judge)
-        confirmed = [judge.signal(train) for judge, train in zip(self._judge, self._train, strict=True)]
-        self._judge_unit = max(sum(confirmed), LEAST_SIGNAL)
 
     @property
     def has_signal(self) -> bool:
@@ -161,17 +158,19 @@ class AggregateLoss:
             known.append((self._price * rows * surprise).sum(dim=1).mean())
         return torch.stack(known).sum()
 
-    def score(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
-        """The held-out score: 1 for independent columns, lower is better."""
-        return 1.0 + (self._held_out(model, latent) - self._independent) / self._judge_unit
-
     @property
-    def score_error(self) -> float:
-        """Standard error of a score by the noise of what was held out."""
-        errors = [judge.signal_error(train) for judge, train in zip(self._judge, self._train, strict=True)]
-        return float(np.linalg.norm(errors)) / self._judge_unit
+    def judge(self) -> Judge:
+        """Scores by what was held out."""
+        pairs = list(zip(self._judge, self._train, strict=True))
+        unit = max(sum(held_out.signal(train) for held_out, train in pairs), LEAST_SIGNAL)
+        errors = [held_out.signal_error(train) for held_out, train in pairs]
+        return Judge(
+            value=self._held_out,
+            independent=sum(one.signal() for one in self._judge),
+            unit=unit,
+            score_error=float(np.linalg.norm(errors)) / unit,
+        )
 
-    @torch.no_grad()
     def _held_out(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
         encoded, _ = _by_class(model, latent)
         return sum(float(judge(rows)) for judge, rows in zip(self._judge, encoded, strict=True))

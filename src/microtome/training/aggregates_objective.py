@@ -37,5 +37,5 @@ def aggregates_objective(
         exact=exact,
         generator=random,
     )
-    objective.minimise(tables, tables)
+    objective.minimise(tables, tables.judge)
     return objective

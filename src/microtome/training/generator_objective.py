@@ -33,19 +33,20 @@ class Pace:
 
 
 class GeneratorObjective(Objective):
-    """A generator that is fitted to a release, at a pace."""
+    """A generator that is fitted to a release, at a pace.
+
+    Attributes:
+        generator: The generator.
+        score_error: Standard error of a score by the noise of what is held out; NaN where not known.
+    """
 
     generator: Generator | ImageGenerator
+    score_error: float = math.nan
 
     def __init__(self, module: nn.Module, pace: Pace, random: torch.Generator) -> None:
         self.module, self.random, self._rate = module, random, pace.learning_rate
         self.steps, self.check_every, self.patience = pace.steps, pace.check_every, pace.patience
         self.optimiser = torch.optim.Adam(module.parameters(), lr=pace.learning_rate, betas=pace.adam_memory)
-
-    @property
-    def score_error(self) -> float:
-        """Standard error of a score by the noise of what is held out; NaN where not known."""
-        return math.nan
 
     def learning_rates(self, step: int) -> list[float]:
         """One cycle."""

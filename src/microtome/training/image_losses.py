@@ -5,24 +5,19 @@ A step looks at one class. Losses see encoded images in units of the release's r
 
 from __future__ import annotations
 
-from typing import Protocol, assert_never
+from typing import Protocol
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from microtome.divergences import (
-    Divergence,
-    KernelFDivergence,
-    KernelSettings,
-    MiniBatchKernelFDivergence,
-    SlicedWasserstein,
-)
+from microtome.divergences import Divergence
 from microtome.errors import ParameterError
 from microtome.release import ImageRelease, ImageRowsRelease
 from microtome.training.image_moments import ClassMoments
 from microtome.training.image_settings import ImageLossKind
+from microtome.training.sliced_divergence import SlicedKind, sliced_divergence
 
 _NOISY_PAIRS = 128
 """Released rows that a step of the paper's Algorithm 1 looks at."""
@@ -91,19 +86,5 @@ def image_loss(
 def _divergence(release: ImageRowsRelease, kind: ImageLossKind, number: int, generator: torch.Generator) -> Divergence:
     rows = torch.tensor(release.slices(number), dtype=torch.float32)
     directions = torch.tensor(np.ascontiguousarray(release.slice_directions()), dtype=torch.float32)
-    match kind:
-        case ImageLossKind.WASSERSTEIN if directions.shape[2] != 1:
-            raise ParameterError(f"loss wasserstein needs one-dimensional slices, not {directions.shape[2]}")
-        case ImageLossKind.WASSERSTEIN:
-            return SlicedWasserstein(rows, directions, noise_scale=release.noise_scale)
-        case ImageLossKind.ALGORITHM1:
-            batch = min(_NOISY_PAIRS, len(rows))
-            return MiniBatchKernelFDivergence(
-                rows, directions, noise_scale=release.noise_scale, settings=KernelSettings(), batch_rows=batch
-            )
-        case ImageLossKind.KERNEL:
-            return KernelFDivergence.from_slices(rows, directions, noise_scale=release.noise_scale, generator=generator)
-        case ImageLossKind.MOMENTS:
-            raise ParameterError("loss moments looks at no slices; take MomentLoss")
-        case _:
-            assert_never(kind)
+    batch = min(_NOISY_PAIRS, len(rows))
+    return sliced_divergence(SlicedKind(kind), rows, directions, release.noise_scale, generator, batch_rows=batch)

@@ -20,15 +20,11 @@ from microtome.divergences import (
     Denoising,
     Divergence,
     FDivergence,
-    KernelFDivergence,
-    KernelSettings,
-    MiniBatchKernelFDivergence,
     MMDSettings,
     MomentMatching,
     MomentSettings,
     ReleasedMoments,
     SlicedMMD,
-    SlicedWasserstein,
 )
 from microtome.errors import ParameterError
 from microtome.generators import ColumnwiseGenerator, Generator, RowLayout
@@ -36,11 +32,12 @@ from microtome.release import RecordsRelease, Release
 from microtome.release.moments import slice_sums
 from microtome.training.dependence import estimate_dependence
 from microtome.training.slice_moments import released_moments
-from microtome.training.slices import SliceChoice, SlicedRows, fresh_slices, released_slices
+from microtome.training.sliced_divergence import SlicedKind, sliced_divergence
+from microtome.training.slices import SliceChoice, chosen_slices, released_slices
 
 _MOST_ROWS = {"mmd": 256}
 """Rows of a batch that a loss looks at whose cost grows with their square."""
-_LOSSES = ("moments", "kernel", "algorithm1", "wasserstein", "mmd")
+_LOSSES = ("moments", *SlicedKind)
 MARGIN_WEIGHT = 0.1
 LEAST_SIGNAL = 1e-9
 _JUDGED_TOGETHER = 512
@@ -106,17 +103,26 @@ class Loss(Protocol):
         ...
 
 
-class Judge(Protocol):
-    """Scores a generator on what training does not see: 1 for independent columns, lower is better."""
+@dataclass(frozen=True, kw_only=True)
+class Judge:
+    """Scores a generator on what training does not see: 1 for independent columns, lower is better.
 
-    @property
-    def score_error(self) -> float:
-        """Standard error of a score by the noise of what is held out; NaN where that is not known."""
-        ...
+    Attributes:
+        value: How far a generator is from what is held out, by latent noise.
+        independent: That of independent columns.
+        unit: What a score falls by 1 for.
+        score_error: Standard error of a score by the noise of what is held out; NaN where that is not known.
+    """
 
+    value: Callable[[Generator, Tensor], float]
+    independent: float
+    unit: float
+    score_error: float
+
+    @torch.no_grad()
     def score(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
         """The score of a generator."""
-        ...
+        return 1.0 + (self.value(model, latent) - self.independent) / self.unit
 
 
 class TrainingLoss:
@@ -138,10 +144,15 @@ class TrainingLoss:
         self._moments = moment_loss(release, first, batch_size) if mix.moments else None
         if self._moments is not None:
             self._weights["margins"] = MARGIN_WEIGHT * mix.moments
-        names = [name for name in self._weights if name in _BUILDERS]
-        rows = _slices(release, mix, first, generator) if names else None
-        self._sliced = {name: _BUILDERS[name](rows, mix, generator) for name in names if rows is not None}
-        self._slices_per_step = min(mix.slices_per_step, len(rows.directions)) if rows is not None else None
+        kinds = [kind for kind in SlicedKind if kind in self._weights]
+        self._sliced: dict[str, Divergence] = {}
+        if kinds:
+            rows = chosen_slices(release, mix.slices, first, mix.num_slices, mix.slice_dim, generator)
+            self._slices_per_step = min(mix.slices_per_step, len(rows.directions))
+            for kind in kinds:
+                self._sliced[kind] = sliced_divergence(
+                    kind, rows, rows.directions, rows.noise_scale, generator, batch_rows=mix.batch_rows, f=mix.f
+                )
         self._units = dict.fromkeys(self._weights, 1.0)
 
     def calibrate(self, independent: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> None:
@@ -205,93 +216,59 @@ def moment_loss(release: RecordsRelease, first: int, batch_size: int) -> MomentM
     return on_encoded(release, denoised, settings)
 
 
-class MomentJudge:
-    """Scores generators by the raw second moments of held-out rows.
+@torch.no_grad()
+def moment_judge(
+    release: RecordsRelease,
+    last: int,
+    loss: TrainingLoss,
+    independent: Generator,
+    latent: Float[Tensor, "b z"],
+    *,
+    margins_given: bool,
+) -> Judge:
+    """Judges by the raw second moments of the rows before ``last``.
 
     They are unbiased, so of two generators the one nearer to the truth has the lower score on average, and 0 is what a
-    generator gets whose dependence is confirmed in full.
-
-    Args:
-        release: What is fitted; its directions span the rows.
-        last: Row after the last that is held out.
-        loss: What is trained on.
-        independent: A generator of independent columns, whose score is 1.
-        latent: What it is judged by.
-        margins_given: Whether margins will be set to the profile's in the end, so that those of now do not count.
+    generator gets whose dependence is confirmed in full. ``margins_given`` says that margins will be set to the
+    profile's in the end, so that those of now do not count.
     """
-
-    def __init__(
-        self,
-        release: RecordsRelease,
-        last: int,
-        loss: TrainingLoss,
-        independent: Generator,
-        latent: Float[Tensor, "b z"],
-        *,
-        margins_given: bool,
-    ) -> None:
-        settings = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0, centred=margins_given)
-        self._moments = on_encoded(release, released_moments(release, slice_sums(release, 0, last)), settings)
-        self._fitted = loss.dependence or self._moments
-        self._independent = self._value(independent, latent)
-        signal = self._moments.signal(self._fitted)
-        self._unit = signal if signal > LEAST_SIGNAL else max(abs(self._independent), LEAST_SIGNAL)
-
-    @property
-    def score_error(self) -> float:
-        """Standard error of a score by the noise of the held-out rows."""
-        return self._moments.signal_error(self._fitted) / self._unit
-
-    def score(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
-        """The score of a generator."""
-        return 1.0 + (self._value(model, latent) - self._independent) / self._unit
-
-    @torch.no_grad()
-    def _value(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
-        return float(self._moments(model(latent)))
+    settings = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0, centred=margins_given)
+    moments = on_encoded(release, released_moments(release, slice_sums(release, 0, last)), settings)
+    fitted = loss.dependence or moments
+    start, signal = float(moments(independent(latent))), moments.signal(fitted)
+    unit = signal if signal > LEAST_SIGNAL else max(abs(start), LEAST_SIGNAL)
+    return Judge(
+        value=lambda model, noise: float(moments(model(noise))),
+        independent=start,
+        unit=unit,
+        score_error=moments.signal_error(fitted) / unit,
+    )
 
 
-class SliceJudge:
-    """Where directions do not span the rows: the MMD on held-out slices, of rows drawn by the same random numbers.
+@torch.no_grad()
+def slice_judge(
+    release: RecordsRelease,
+    last: int,
+    independent: Generator,
+    latent: Float[Tensor, "b z"],
+    generator: torch.Generator,
+) -> Judge:
+    """Where directions do not span the rows: the MMD on held-out slices, of rows drawn by the same random numbers."""
+    rows = released_slices(release, 0, last)
+    mmd = SlicedMMD.from_slices(
+        rows,
+        rows.directions,
+        noise_scale=rows.noise_scale,
+        generator=generator,
+        settings=MMDSettings(unbiased=True),
+    )
 
-    Args:
-        release: What is fitted.
-        last: Row after the last that is held out.
-        independent: A generator of independent columns, whose score is 1.
-        latent: What it is judged by.
-        generator: Draws landmarks.
-    """
+    def value(model: Generator, noise: Float[Tensor, "b z"]) -> float:
+        drawn = drawn_rows(model, noise, release.null_share, torch.Generator().manual_seed(0))
+        return float(torch.stack([mmd(part) for part in torch.split(drawn, _JUDGED_TOGETHER)]).mean())
 
-    score_error = math.nan
-
-    def __init__(
-        self,
-        release: RecordsRelease,
-        last: int,
-        independent: Generator,
-        latent: Float[Tensor, "b z"],
-        generator: torch.Generator,
-    ) -> None:
-        rows = released_slices(release, 0, last)
-        self._divergence = SlicedMMD.from_slices(
-            rows,
-            rows.directions,
-            noise_scale=rows.noise_scale,
-            generator=generator,
-            settings=MMDSettings(unbiased=True),
-        )
-        self._null_share = release.null_share
-        self._independent = self._value(independent, latent)
-
-    def score(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
-        """The score of a generator."""
-        unit = max(abs(self._independent), LEAST_SIGNAL)
-        return 1.0 + (self._value(model, latent) - self._independent) / unit
-
-    @torch.no_grad()
-    def _value(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
-        rows = drawn_rows(model, latent, self._null_share, torch.Generator().manual_seed(0))
-        return float(torch.stack([self._divergence(part) for part in torch.split(rows, _JUDGED_TOGETHER)]).mean())
+    start = value(independent, latent)
+    return Judge(value=value, independent=start, unit=max(abs(start), LEAST_SIGNAL), score_error=math.nan)
 
 
 def on_encoded(
@@ -307,52 +284,3 @@ def on_encoded(
         encoding_scale=torch.where(constant, 1.0, layout.scale),
         encoding_offset=torch.where(constant, 1.0, layout.offset),
     )
-
-
-def _slices(release: RecordsRelease, mix: LossMix, first: int, generator: torch.Generator) -> SlicedRows:
-    if mix.slices is SliceChoice.RELEASED:
-        return released_slices(release, first, release.num_rows)
-    return fresh_slices(
-        release,
-        mix.slices,
-        first,
-        release.num_rows,
-        num_slices=mix.num_slices,
-        slice_dim=mix.slice_dim,
-        generator=generator,
-    )
-
-
-def _kernel(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Divergence:
-    settings = KernelSettings(f=mix.f)
-    return KernelFDivergence.from_slices(
-        rows, rows.directions, noise_scale=rows.noise_scale, generator=generator, settings=settings
-    )
-
-
-def _algorithm1(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Divergence:
-    return MiniBatchKernelFDivergence(
-        torch.cat(list(rows)),
-        rows.directions,
-        noise_scale=rows.noise_scale,
-        settings=KernelSettings(f=mix.f),
-        batch_rows=mix.batch_rows,
-    )
-
-
-def _wasserstein(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Divergence:
-    if rows.directions.shape[2] != 1:
-        raise ParameterError(f"loss wasserstein needs one-dimensional slices, not {rows.directions.shape[2]}")
-    return SlicedWasserstein(rows, rows.directions, noise_scale=rows.noise_scale)
-
-
-def _mmd(rows: SlicedRows, mix: LossMix, generator: torch.Generator) -> Divergence:
-    return SlicedMMD.from_slices(rows, rows.directions, noise_scale=rows.noise_scale, generator=generator)
-
-
-_BUILDERS: dict[str, Callable[[SlicedRows, LossMix, torch.Generator], Divergence]] = {
-    "kernel": _kernel,
-    "algorithm1": _algorithm1,
-    "wasserstein": _wasserstein,
-    "mmd": _mmd,
-}

@@ -9,7 +9,7 @@ import torch
 from microtome.generators import BuiltInGenerator, Generator, RowLayout, TabularGenerator
 from microtome.release import RecordsRelease
 from microtome.release.moments import has_moments, level_margins
-from microtome.training.losses import Judge, MomentJudge, SliceJudge, TrainingLoss
+from microtome.training.losses import TrainingLoss, moment_judge, slice_judge
 from microtome.training.settings import FitSettings
 from microtome.training.table_objective import SCORE_ROWS, TableObjective
 
@@ -26,12 +26,11 @@ def records_objective(
     latent = torch.randn(SCORE_ROWS, independent.latent_dim, generator=torch.Generator().manual_seed(seed))
     held_out = max(1, int(settings.held_out * release.num_rows))
     loss = TrainingLoss(release, settings.loss, held_out, settings.batch_size, random)
-    judge: Judge
     if has_moments(release):
         given = isinstance(trained, BuiltInGenerator)
-        judge = MomentJudge(release, held_out, loss, independent, latent, margins_given=given)
+        judge = moment_judge(release, held_out, loss, independent, latent, margins_given=given)
     else:
-        judge = SliceJudge(release, held_out, independent, latent, random)
+        judge = slice_judge(release, held_out, independent, latent, random)
     loss.calibrate(independent, latent[: settings.batch_size], random)
     objective.minimise(loss, judge)
     return objective

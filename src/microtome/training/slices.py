@@ -68,25 +68,23 @@ def released_slices(release: RecordsRelease, first: int, last: int) -> SlicedRow
     return SlicedRows(release=release, first=first, last=last, directions=directions, noise_scale=noise, fresh=False)
 
 
-def fresh_slices(
+def chosen_slices(
     release: RecordsRelease,
     choice: SliceChoice,
     first: int,
-    last: int,
-    *,
     num_slices: int,
     slice_dim: int,
     generator: torch.Generator,
 ) -> SlicedRows:
-    """Slices drawn now, of encoded rows under isotropic noise."""
-    if not release.is_isotropic:
+    """Slices of the rows from ``first`` on: as released, or drawn now, of encoded rows under isotropic noise."""
+    if choice is not SliceChoice.RELEASED and not release.is_isotropic:
         raise ParameterError(
             f"slices={choice} needs whole orthogonal directions; this release has {SliceChoice.RELEASED}"
         )
     blocks = [(block.start, block.stop) for block in release.codebook.blocks]
     match choice:
         case SliceChoice.RELEASED:
-            raise ParameterError("released slices are not drawn; take released_slices")
+            return released_slices(release, first, release.num_rows)
         case SliceChoice.RANDOM:
             directions = random_frames(num_slices, release.codebook.dim, slice_dim, generator=generator)
         case SliceChoice.COLUMNS:
@@ -99,5 +97,5 @@ def fresh_slices(
             directions = pair_frames(num_slices, blocks, generator=generator)
         case _:
             assert_never(choice)
-    noise = release.isotropic_noise
+    noise, last = release.isotropic_noise, release.num_rows
     return SlicedRows(release=release, first=first, last=last, directions=directions, noise_scale=noise, fresh=True)

@@ -51,13 +51,8 @@ class TableObjective(GeneratorObjective):
 
     def minimise(self, loss: Loss, judge: Judge) -> None:
         """Say what is minimised, and by what it is judged."""
-        self._loss, self._judge = loss, judge
+        self._loss, self._judge, self.score_error = loss, judge, judge.score_error
         self.learns = loss.has_signal or not isinstance(self.generator, BuiltInGenerator)
-
-    @property
-    def score_error(self) -> float:
-        """Standard error of a score by the noise of what is held out; NaN where not known."""
-        return self._judge.score_error
 
     def losses(self, step: int) -> dict[str, Tensor]:
         """The loss of a batch of latent noise."""

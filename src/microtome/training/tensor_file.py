@@ -88,6 +88,11 @@ def load_weights(path: Path, module: nn.Module, state: Mapping[str, Tensor]) -> 
         ) from error
 
 
+def part_of(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors of one part of a file, by their names inside it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
 def _digest(document: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
     """SHA-256 of the document and of every tensor, in order of their names."""
     text = json.dumps(document, sort_keys=True, allow_nan=False)
