@@ -120,7 +120,14 @@ def test_budgets_set_during_releases(race: Race) -> None:
         race.allow(3 * number)
         budgets = [
             race.command(
-                "ledger", "set-budget", str(race.case.ledger), str(race.case.dataset), "--epsilon", str(90 + one)
+                "ledger",
+                "set-budget",
+                str(race.case.ledger),
+                str(race.case.dataset),
+                "--epsilon",
+                str(90 + one),
+                "--delta",
+                str(DELTA),
             )
             for one in range(number)
         ]
