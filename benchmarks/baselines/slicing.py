@@ -30,6 +30,12 @@ SHARE_OF_TIME = 0.75
 _TIMED_STEPS = 20
 
 
+def _settled(kind: ReleaseKind) -> dict[str, Any]:
+    """The defaults that depend on what is fitted."""
+    pace = FitSettings().pace(mixture=kind is ReleaseKind.AGGREGATES)
+    return {"steps": pace.steps, "learning_rate": pace.learning_rate, "check_every": pace.check_every}
+
+
 class Microtome:
     """A release at the defaults and the default fit."""
 
@@ -57,7 +63,7 @@ class Microtome:
             "release_seconds": self._release_seconds,
             "best_step": fit.best_step,
             "held_out_score": min(score for _, score in fit.history),
-            "settings": FitSettings().settled(mixture=self.kind is ReleaseKind.AGGREGATES).to_dict(),
+            "settings": {**FitSettings().to_dict(), **_settled(self.kind)},
         }
 
 

@@ -72,3 +72,9 @@ def require(holds: bool, name: str, value: object, wanted: str) -> None:
     """Refuse the value of a parameter unless something holds of it."""
     if not holds:
         raise ParameterError(f"{name} is {value}; it must be {wanted}")
+
+
+def require_whole(name: str, value: object, least: int) -> None:
+    """Refuse what is not a whole number of at least this."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
+    require(whole, name, repr(value), f"a whole number, at least {least}")

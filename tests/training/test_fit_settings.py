@@ -49,7 +49,7 @@ def test_what_is_not_said_is_the_default() -> None:
         ({"steps": 0}, "steps is 0"),
         ({"check_every": 0}, "check_every is 0"),
         ({"steps": 1.5}, "steps is 1.5; it must be a whole number"),
-        ({"steps": "many"}, "steps is many"),
+        ({"steps": "many"}, "steps is 'many'"),
         ({"batch_size": 1}, "batch_size is 1"),
         ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"held_out": 1.0}, "held_out is 1.0"),

@@ -43,12 +43,7 @@ _AT_ONCE = 1024
 
 
 def train_redrawn(
-    moments: TargetMoments,
-    origin: str,
-    settings: AdaptationSettings,
-    run: Run,
-    source: Source,
-    classes: list[Any],
+    moments: TargetMoments, origin: str, settings: AdaptationSettings, run: Run, source: Source, classes: list[Any]
 ) -> tuple[AdaptationObjective, ImageTransform, bool]:
     """Learn the look, redraw the source, train; gives what was trained, look, and whether it came to its end.
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from microtome.errors import ParameterError, require
+from microtome.errors import ParameterError, require, require_whole
 from microtome.training.settings import refuse_unknown
 
 
@@ -70,9 +70,7 @@ class AdaptationSettings:
             object.__setattr__(self, name, option(value))
         for name in ("epochs", "align_from", "batch_size", "num_slices", "slice_dim", "checkpoint_every", "threads"):
             least = 2 if name == "batch_size" else 1
-            value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
-            require(whole, name, value, f"a whole number, at least {least}")
+            require_whole(name, getattr(self, name), least)
         for name in ("learning_rate", "radius"):
             value = getattr(self, name)
             require(math.isfinite(value) and value > 0, name, value, "a positive number")

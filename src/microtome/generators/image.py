@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from microtome.errors import ParameterError
+from microtome.errors import require_whole
 from microtome.schema import ImageCode
 
 
@@ -38,9 +38,7 @@ class ImageNetworkSettings:
 
     def __post_init__(self) -> None:
         for name, least in (("width", 1), ("layers", 0), ("hidden", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ParameterError(f"{name} is {value!r}; it must be a whole number, at least {least}")
+            require_whole(name, getattr(self, name), least)
 
 
 class ImageGenerator(nn.Module):

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from microtome.errors import require
+from microtome.errors import require, require_whole
 from microtome.generators.image import ImageNetworkSettings
 from microtome.training.settings import refuse_unknown, settings_read
 
@@ -57,9 +57,7 @@ class ImageFitSettings:
 
     def __post_init__(self) -> None:
         for name, least in (("steps", 0), ("batch_size", 2), ("check_every", 1), ("threads", 1)):
-            value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
-            require(whole, name, value, f"a whole number, at least {least}")
+            require_whole(name, getattr(self, name), least)
         require(self.num_slices is None or self.num_slices >= 1, "num_slices", self.num_slices, "at least 1")
         usable = math.isfinite(self.learning_rate) and self.learning_rate > 0
         require(usable, "learning_rate", self.learning_rate, "a positive number")

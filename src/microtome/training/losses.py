@@ -247,11 +247,7 @@ def moment_judge(
 
 @torch.no_grad()
 def slice_judge(
-    release: RecordsRelease,
-    last: int,
-    independent: Generator,
-    latent: Float[Tensor, "b z"],
-    generator: torch.Generator,
+    release: RecordsRelease, last: int, independent: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator
 ) -> Judge:
     """Where directions do not span the rows: the MMD on held-out slices, of rows drawn by the same random numbers."""
     rows = released_slices(release, 0, last)

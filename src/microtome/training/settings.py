@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from microtome.divergences import FDivergence
-from microtome.errors import ParameterError, require
+from microtome.errors import ParameterError, require, require_whole
 from microtome.generators import MixtureSettings, NetworkSettings
 from microtome.release import ReleaseKind
 from microtome.training.generator_objective import Pace
@@ -53,12 +53,10 @@ class FitSettings:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("steps", "check_every", "threads", "batch_size"):
+        for name, least in (("steps", 1), ("check_every", 1), ("threads", 1), ("batch_size", 2)):
             value = getattr(self, name)
-            optional = value is None and name in ("steps", "check_every")
-            require(optional or isinstance(value, int), name, value, "a whole number")
-            require(optional or value >= 1, name, value, "at least 1")
-        require(self.batch_size >= 2, "batch_size", self.batch_size, "at least 2")
+            if value is not None or name not in ("steps", "check_every"):
+                require_whole(name, value, least)
         usable = self.learning_rate is None or (math.isfinite(self.learning_rate) and self.learning_rate > 0)
         require(usable, "learning_rate", self.learning_rate, "a positive number")
         require(0 < self.held_out < 1, "held_out", self.held_out, "between 0 and 1, both excluded")

@@ -26,7 +26,7 @@ class TableObjective(GeneratorObjective):
 
     Args:
         release: What is fitted.
-        generator: What is trained, if not one of the built-in generators then one's own.
+        generator: What is trained, a built-in one or one's own.
         pace: How fast and how long.
         batch_size: Rows a step.
         margins: Share of every level by class (v × d), as the profile knows it; one row without classes.
@@ -47,12 +47,13 @@ class TableObjective(GeneratorObjective):
         super().__init__(_module(generator).eval(), pace, random)
         _check_width(generator, release.codebook.dim)
         self.generator, self._batch_size, self._margins = generator, batch_size, margins
+        self._built_in = generator if isinstance(generator, BuiltInGenerator) else None
         self._judged = torch.randn(SCORE_ROWS, generator.latent_dim, generator=random)
 
     def minimise(self, loss: Loss, judge: Judge) -> None:
         """Say what is minimised, and by what it is judged."""
         self._loss, self._judge, self.score_error = loss, judge, judge.score_error
-        self.learns = loss.has_signal or not isinstance(self.generator, BuiltInGenerator)
+        self.learns = loss.has_signal or self._built_in is None
 
     def losses(self, step: int) -> dict[str, Tensor]:
         """The loss of a batch of latent noise."""
@@ -66,13 +67,13 @@ class TableObjective(GeneratorObjective):
 
     def start(self) -> None:
         """Built-in generators start at independent columns; some have to leave them before they can learn."""
-        if isinstance(self.generator, BuiltInGenerator):
-            self.generator.leave_start(self.random)
+        if self._built_in is not None:
+            self._built_in.leave_start(self.random)
 
     def finish(self) -> None:
         """The profile knows the margins better than any training: set them exactly."""
-        if isinstance(self.generator, BuiltInGenerator):
-            self.generator.match_margins(self._margins, self.random)
+        if self._built_in is not None:
+            self._built_in.match_margins(self._margins, self.random)
 
 
 def _module(generator: Generator) -> nn.Module:

@@ -72,8 +72,7 @@ class Trainer:
         progress: Progress = silent,
     ) -> None:
         self._release, self._generator, self._path, self._progress = release, generator, checkpoint, progress
-        self._settings = settings or settings_for(release, {})
-        self._seed = seed
+        self._settings, self._seed = settings or settings_for(release, {}), seed
 
     def fit(self, *, resume: bool = False) -> Fit:
         """Train; Ctrl-C ends it early with the best state so far."""
