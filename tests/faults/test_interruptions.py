@@ -11,7 +11,8 @@ from cases import CASES, RELEASES, Case
 from lines import LineFault
 from trial import Trials
 
-BOOKKEEPING = ("whole_file.py", "private/reservation.py", "private/door.py", "accounting/ledger")
+BOOKKEEPING = ("whole_file.py", "private/reservation.py", "private/door.py", "accounting/ledger.py")
+BOOKKEEPING += ("accounting/ledger_place.py",)
 """Where the files and the book are kept: every line of these is interrupted in turn."""
 ANYWHERE = (
     "accounting",
