@@ -184,17 +184,17 @@ def test_images_encoded_by_one_matrix_product(monkeypatch: Patch) -> None:
 
 def image_contrasts(scene: Any, coins: np.ndarray) -> np.ndarray:
     counts = ImageCounts(1, ImageCode(scene.schema).largest)
-    for block in scene.opened(coins).blocks():
+    for block in scene.opened(coins).blocks(1000):
         counts.add(block)
     return counts.contrasts
 
 
 def test_images_in_the_order_of_the_set(monkeypatch: Patch) -> None:
     def rows_in_order(self: ClassRows, blocks: Iterator[ImageBlock]) -> Iterator[np.ndarray]:
-        ((rows, classes),) = self.images.blocks()
-        for number, size in enumerate(sizes):
-            mine = rows[classes == number] / radius
-            yield np.concatenate([mine, np.zeros((size - len(mine), rows.shape[1]))])
+        (block,) = blocks
+        for number, size in enumerate(self.sizes):
+            mine = block.rows[block.classes == number] / self.radius
+            yield np.concatenate([mine, np.zeros((size - len(mine), block.rows.shape[1]))])
 
     monkeypatch.setattr(ClassRows, "padded", rows_in_order)
     found = audited(replace(IMAGES, neighbours=Neighbours.ADD_REMOVE, as_published=True))

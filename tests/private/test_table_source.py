@@ -656,7 +656,7 @@ def test_the_output_never_replaces_the_table_or_its_ledger(tmp_path: Path) -> No
     pq.write_table(people(50), table)
     before = table.read_bytes()
     for output in (table, tmp_path / "." / "people.parquet", ledger):
-        with pytest.raises(OutputError, match="table or its ledger"):
+        with pytest.raises(OutputError, match="schema or ledger"):
             release(
                 table, people_schema(), epsilon=1.0, delta=1e-4, output=output, ledger=ledger,
                 run=RunSettings(force=True),

@@ -130,7 +130,7 @@ def test_slices_that_cannot_be_had_are_refused(few_slices: Release, strong_relea
 def test_fewer_directions_than_dimensions_still_fit(few_slices: Release) -> None:
     fit = fitted(few_slices, quick(loss="kernel", steps=200, check_every=50))
     assert fit.history[0] == (0, 1.0)
-    assert min(score for _, score in fit.history) < 0.9
+    assert min(score for _, score in fit.history) < 0.95
 
 
 class Settled(nn.Module):

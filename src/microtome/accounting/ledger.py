@@ -320,7 +320,8 @@ def _events(entries: Sequence[Entry]) -> list[Event]:
 
 def dataset_name(path: str | Path) -> str:
     """The name in the book of the data in a file: that of the file itself, by whatever link it is reached."""
-    return unicodedata.normalize("NFC", Path(os.path.realpath(path)).name.strip())
+    name = unicodedata.normalize("NFC", Path(os.path.realpath(path)).name.strip())
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in name)
 
 
 def _require_name(parameter: str, value: str) -> None:

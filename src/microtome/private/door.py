@@ -81,7 +81,8 @@ class Door:
     def release(self, source: Source, output: Path) -> Artefact:
         """Read the records, publish them under noise, write the file."""
         check_output(output, force=self.run.force)
-        self.randomness.stream("directions")  # refused before anything is spent if its secret is gone
+        if isinstance(self.randomness, SystemRandomness):
+            self.randomness.require_secret()
         plan = source.plan(self.settings, self.run)
         if source.num_records is not None:
             check_size(self.settings, source.num_records, source.origin)

@@ -42,11 +42,15 @@ class SystemRandomness:
 
     def stream(self, purpose: str, block: int = 0) -> np.random.Generator:
         """The generator of a purpose and block; an error once the secret is forgotten."""
+        label = f"{purpose}/{block}".encode()
+        key = hashlib.blake2b(label, key=self.require_secret(), digest_size=16, person=b"microtome").digest()
+        return np.random.Generator(AESCounter(key=int.from_bytes(key, "little")))
+
+    def require_secret(self) -> bytes:
+        """The secret; an error once it is forgotten."""
         if self._secret is None:
             raise MicrotomeError("this release is finished; its noise cannot be drawn again")
-        label = f"{purpose}/{block}".encode()
-        key = hashlib.blake2b(label, key=self._secret, digest_size=16, person=b"microtome").digest()
-        return np.random.Generator(AESCounter(key=int.from_bytes(key, "little")))
+        return self._secret
 
     def forget(self) -> None:
         """Drop the secret: no stream can be had again."""

@@ -65,7 +65,12 @@ def check_header(path: Path) -> None:
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
         if not 0 < length <= _LONGEST_HEADER:
             return  # not of ours: what reads it says so
-        header = json.loads(file.read(length), object_pairs_hook=_without_repeats)
+        try:
+            header = json.loads(file.read(length), object_pairs_hook=_without_repeats)
+        except (ValueError, RecursionError):
+            return  # likewise
+    if not isinstance(header, dict) or not isinstance(header.get("__metadata__", {}), dict):
+        return
     unknown = sorted(set(header.get("__metadata__", {})) - METADATA)
     if unknown:
         raise ReleaseError(f"its header has an entry {unknown[0]!r} that no checksum covers")

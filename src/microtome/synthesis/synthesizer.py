@@ -36,6 +36,7 @@ class Synthesizer:
 
     Example:
         >>> import microtome as mt
+        >>> import pandas as pd
         >>> table = pd.DataFrame({"insured": [True, False] * 50, "status": ["employed", "retired"] * 50})
         >>> statuses = mt.Column(name="status", kind="categorical", categories=("employed", "retired"))
         >>> schema = mt.Schema(columns=(mt.Column(name="insured", kind="boolean", missing=False), statuses))
