@@ -50,7 +50,8 @@ def images(folder: Path) -> mt.ImageSet:
     seen: mt.ImageSet = mt.read_images(folder)
     public = mt.ImageSchema(height=28, width=28, classes=tuple(str(digit) for digit in range(10)))
     release: mt.ImageRelease = mt.release_images(seen, public, epsilon=1.0, delta=1e-6)
-    return mt.ImageSynthesizer(random_state=0).fit(release).sample(100)
+    drawn: mt.ImageSet = mt.Synthesizer(random_state=0).fit(release).sample(100)
+    return drawn
 
 
 def mistakes(release: mt.Release) -> None:
