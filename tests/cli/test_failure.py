@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 from cli_support import Command
 
-from microtome.cli import budget
+from microtome.cli import budget, main
 from microtome.cli.failure import in_words, notes
 from microtome.errors import OutputError, noted
 
@@ -51,3 +54,21 @@ def test_notes_of_all_errors_on_the_way_are_told_once() -> None:
     error = OutputError("full")
     error.add_note("Nothing was spent.")
     assert in_words(error) == "full\nNothing was spent."
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_while_the_end_is_told_comes_too_late(
+    number: signal.Signals, microtome: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complain = main.complain
+
+    def interrupted(message: str) -> None:
+        os.kill(os.getpid(), number)
+        complain(message)
+
+    monkeypatch.setattr(main, "complain", interrupted)
+    before = signal.getsignal(number)
+    outcome = microtome("inspect", "no-such.release")
+    assert outcome.code == 1
+    assert outcome.err.startswith("error: no-such.release")
+    assert signal.getsignal(number) is before

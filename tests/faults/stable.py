@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -27,6 +28,7 @@ from microtome.cli import main
 
 _CRASHED = 99
 HUNG = 98
+_STOPS = (signal.SIGINT, signal.SIGTERM)
 _POLL = 0.002
 
 
@@ -35,6 +37,7 @@ def serve() -> None:
     torch.set_num_threads(1)
     for module in pkgutil.walk_packages(microtome.__path__, "microtome."):
         importlib.import_module(module.name)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)  # they are for runs, and wait there until a run begins
     answers = os.dup(1)
     os.dup2(2, 1)
     for line in sys.stdin:
@@ -102,6 +105,7 @@ def _work(job: dict[str, Any]) -> None:
     _limit(job.get("limits", {}))
     calls = FileCalls(CallFault(**job.get("call", {})), lambda: write(fired, b"x"))
     lines = Lines(LineFault(**job["line"]), lambda: write(fired, b"x")) if "line" in job else None
+    main.app = _let_in(main.app)
     calls.arm()
     if lines:
         lines.arm()
@@ -114,7 +118,7 @@ def _work(job: dict[str, Any]) -> None:
         sys.settrace(None)
         traceback.print_exc()
         code = 1
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
     sys.settrace(None)
     calls.disarm()
     sys.stdout.flush()
@@ -123,6 +127,16 @@ def _work(job: dict[str, Any]) -> None:
         seen = {"calls": calls.seen, "lines": lines.count if lines else 0, "modules": sorted(sys.modules)}
         write(os.open(f"{log}.seen", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), json.dumps(seen).encode())
     os._exit(code)
+
+
+def _let_in(app: Callable[[], None]) -> Callable[[], None]:
+    """The command, which signals that came early have been waiting for."""
+
+    def begin() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+        app()
+
+    return begin
 
 
 def _limit(limits: dict[str, int]) -> None:

@@ -60,46 +60,68 @@ app.command("demo")(demo.demo)
 
 def run() -> None:
     """Entry point: 0 on success, 1 on an error that is explained, 2 on wrong usage, 130 on Ctrl-C, 143 on SIGTERM."""
-    termination = _Termination()
-    before = signal.signal(signal.SIGTERM, termination)
+    stops = _Stops()
+    try:
+        code = _code(stops)
+    except KeyboardInterrupt as interrupt:  # while Typer was dealing with something else
+        code = stops.told(interrupt)
+    finally:
+        stops.forget()
+    sys.exit(code)
+
+
+def _code(stops: _Stops) -> int | str | None:
+    """Do what was asked; the exit code, with a word on standard error unless it is 0."""
     try:
         app()
     except SystemExit as leaving:
+        stops.ignore()
         if leaving.code != _INTERRUPTED:
-            raise
-        if not isinstance(leaving, EndedEarly):
-            complain(_stopped(termination.word, leaving))
-        sys.exit(termination.code)
-    except KeyboardInterrupt as interrupt:  # while Typer was dealing with something else
-        complain(_stopped(termination.word, interrupt))
-        sys.exit(termination.code)
+            return leaving.code
+        return stops.code if isinstance(leaving, EndedEarly) else stops.told(leaving)
     except Exception as error:
+        stops.ignore()
         complain(in_words(error))
-        sys.exit(1)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        return 1
+    return 0
 
 
-def _stopped(word: str, error: BaseException) -> str:
-    return "\n".join([word, *(notes(error) or [_NOT_COMPLETE])])
+class _Stops:
+    """Ctrl-C, and SIGTERM, by which schedulers and shutdowns end a program: the same, and nothing is left half-done.
 
-
-class _Termination:
-    """Makes SIGTERM, by which schedulers and shutdowns end a program, the same as Ctrl-C: nothing is left half-done."""
+    Once a command has ended and only says so, they come too late and are ignored.
+    """
 
     def __init__(self) -> None:
-        self._came = False
+        self._came: int | None = None
+        self._too_late = False
+        handled = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) is not signal.SIG_IGN]
+        self._before = {one: signal.signal(one, self) for one in handled}
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        self._came = True
+        if self._too_late:
+            return
+        self._came = number
         raise KeyboardInterrupt
 
-    @property
-    def word(self) -> str:
-        """What happened."""
-        return "terminated" if self._came else "interrupted"
+    def ignore(self) -> None:
+        """From now on they come too late."""
+        self._too_late = True
+
+    def forget(self) -> None:
+        """Leave them to whoever had them before."""
+        self._too_late = True
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     @property
     def code(self) -> int:
         """The exit code that says so."""
-        return _TERMINATED if self._came else _INTERRUPTED
+        return _TERMINATED if self._came == signal.SIGTERM else _INTERRUPTED
+
+    def told(self, error: BaseException) -> int:
+        """Say that the command was stopped, and what stands; gives the exit code."""
+        self._too_late = True
+        word = "terminated" if self._came == signal.SIGTERM else "interrupted"
+        complain("\n".join([word, *(notes(error) or [_NOT_COMPLETE])]))
+        return self.code

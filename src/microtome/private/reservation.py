@@ -35,8 +35,8 @@ class Reservation:
 
     def spend(self, output: Path) -> None:
         """Noise is about to be drawn, and goes to ``output``: from here on the reservation counts, come what may."""
-        self._output, self._before = output, _identity(output)
-        self._stage = _Stage.DRAWN
+        self._before = _identity(output)
+        self._output, self._stage = output, _Stage.DRAWN
 
     def settle(self, fingerprint: str) -> None:
         """The file is in its place: tie what was spent to it."""
@@ -49,15 +49,31 @@ class Reservation:
         match self._stage:
             case _Stage.RESERVED:
                 return self._cancelled()
-            case _Stage.DRAWN if _identity(self._output) in (None, self._before):
-                return f"No release was written, but its noise was drawn: {self._promise} stays charged in the ledger."
-            case _Stage.DRAWN | _Stage.WRITTEN:  # stopped after the file was put in its place: the disk is right
-                return (
-                    f"{self._output} is written and whole, and {self._promise} is charged in the ledger, which could "
-                    "not note that the release was completed."
-                )
+            case _Stage.DRAWN:
+                return self._drawn()
+            case _Stage.WRITTEN:
+                return self._unsettled()
             case _Stage.SETTLED:
                 return f"{self._output} is written and whole, and {self._promise} is charged in the ledger."
+
+    def _drawn(self) -> str:
+        """Whether the file was put in its place before the work was stopped, the disk knows."""
+        try:
+            written = _identity(self._output) not in (None, self._before)
+        except OSError as error:
+            return (
+                f"{self._promise} stays charged in the ledger, and whether {self._output} was written cannot be seen: "
+                f"{error.strerror or error}"
+            )
+        if written:
+            return self._unsettled()
+        return f"No release was written, but its noise was drawn: {self._promise} stays charged in the ledger."
+
+    def _unsettled(self) -> str:
+        return (
+            f"{self._output} is written and whole, and {self._promise} is charged in the ledger, which could not note "
+            "that the release was completed."
+        )
 
     def _cancelled(self) -> str:
         try:
@@ -68,10 +84,10 @@ class Reservation:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file is at a place, if there is one that can be seen."""
+    """Which file is at a place, if there is one."""
     try:
         found = path.stat()
-    except OSError:
+    except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
 
