@@ -16,15 +16,18 @@ SETTINGS = PrivacySettings(epsilon=1.0, delta=1e-6)
 
 def stopped(output: Path) -> str:
     """The note on an error after noise was drawn."""
-    with (
-        pytest.raises(MemoryError) as raised,
-        reserved(Ledger(), "a", [GaussianEvent(mu=0.1)], settings=SETTINGS) as one,
-    ):
+    with pytest.raises(MemoryError) as raised:
+        write_and_stop(output)
+    return raised.value.__notes__[0]
+
+
+def write_and_stop(output: Path) -> None:
+    """Put a file in its place and fail before saying so."""
+    with reserved(Ledger(), "a", [GaussianEvent(mu=0.1)], settings=SETTINGS) as one:
         one.spend(output)
         output.with_name("partial").write_text("new")
         output.with_name("partial").rename(output)
         raise MemoryError
-    return raised.value.__notes__[0]
 
 
 @pytest.mark.parametrize("old", [True, False])
