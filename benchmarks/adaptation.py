@@ -44,7 +44,7 @@ from microtome.images import ImageSet, read_images
 from microtome.private import release_images
 from microtome.private.batches import BatchPlan, BatchPrivacy, pay_for_batches, plan_batches
 from microtome.private.randomness import SystemRandomness
-from microtome.release import ImageRelease
+from microtome.published import ImageRelease
 from microtome.schema import ImageSchema
 from microtome.training import Loop
 from results import FOLDER, ResultFile

@@ -35,8 +35,8 @@ from microtome.generators import MixtureGenerator, MixtureSettings
 from microtome.private import release
 from microtome.private.cell_index import cell_indices
 from microtome.private.settings import FINENESS, NO_PIVOT
-from microtome.release import AggregatesRelease, ReleaseKind
-from microtome.release.moments import level_margins
+from microtome.published import AggregatesRelease, ReleaseKind
+from microtome.published.moments import level_margins
 from microtome.schema import COARSE, FINE
 from microtome.synthesis import Synthesizer
 from microtome.training import FitSettings, aggregate_losses, aggregates_objective

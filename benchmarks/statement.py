@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from microtome.release.statement import privacy_statement
+from microtome.published.statement import privacy_statement
 from results import FOLDER
 
 ROOT = Path(__file__).resolve().parents[1]

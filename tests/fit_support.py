@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from microtome.generators import MixtureSettings, NetworkSettings, RowLayout
-from microtome.release import Release
+from microtome.published import Release
 from microtome.schema import Column, Kind, Schema
 from microtome.training import FitSettings, LossMix
 from support import FixedRandomness, SilentGenerator, levels_of, publish

@@ -33,7 +33,7 @@ from microtome.private import (
     table_source,
 )
 from microtome.private.image_plan import IMAGE_PROFILE_SHARE
-from microtome.release import ImageRelease, Release
+from microtome.published import ImageRelease, Release
 from microtome.schema import Codebook, Column, ImageSchema, Kind, Schema
 
 ROOT = Path(__file__).resolve().parent.parent

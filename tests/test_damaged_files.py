@@ -19,12 +19,12 @@ from microtome.adaptation import AdaptationSettings, DomainAdapter
 from microtome.adaptation.network import build_network
 from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.errors import ModelError, ReleaseError
-from microtome.release import Artefact, ReleaseKind
+from microtome.published import Artefact, ReleaseKind
 from microtome.synthesis import Synthesizer
 from microtome.training import Checkpoint, ImageFitSettings, Loop, read_tensors, write_tensors
 from support import ROOT
 
-GOLDEN = ROOT / "tests" / "release" / "golden"
+GOLDEN = ROOT / "tests" / "published" / "golden"
 RELEASES = ("version-1", "version-1-aggregates", "version-1-rounding", "version-1-image-aggregates")
 RELEASES += ("version-1-image-records",)
 FORMATS = {

@@ -17,7 +17,7 @@ from microtome.accounting import Accountant, DirectionKind
 from microtome.generators import RowLayout
 from microtome.private import release
 from microtome.progress import Progress, silent
-from microtome.release import Release, ReleaseKind
+from microtome.published import Release, ReleaseKind
 from microtome.schema import Schema
 from microtome.synthesis import Synthesizer
 from microtome.training import FitSettings, LossMix

@@ -10,9 +10,7 @@ Names are loaded when they are first used: holding a release needs none of the c
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from microtome.evaluation import report
     from microtome.images import ImageSet, read_images
     from microtome.private import draft_schema, release, release_images
-    from microtome.release import ImageRelease, Release
+    from microtome.published import ImageRelease, Release
     from microtome.schema import Column, ImageSchema, Schema
     from microtome.synthesis import Synthesizer
     from microtome.training import FitSettings, ImageFitSettings
@@ -33,11 +31,11 @@ _HOMES = {
     "DomainAdapter": "microtome.adaptation",
     "FitSettings": "microtome.training",
     "ImageFitSettings": "microtome.training",
-    "ImageRelease": "microtome.release",
+    "ImageRelease": "microtome.published",
     "ImageSchema": "microtome.schema",
     "ImageSet": "microtome.images",
     "Ledger": "microtome.accounting",
-    "Release": "microtome.release",
+    "Release": "microtome.published",
     "Schema": "microtome.schema",
     "Synthesizer": "microtome.synthesis",
     "draft_schema": "microtome.private",
@@ -75,14 +73,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
-
-
-class _Package(ModuleType):
-    """Keeps ``microtome.release`` the function: Python binds a subpackage's name here when it is imported."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

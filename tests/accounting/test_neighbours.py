@@ -15,7 +15,7 @@ from microtome.private.batches import BatchPrivacy, plan_batches
 from microtome.private.image_plan import plan_image_profile, plan_image_slices, plan_moments
 from microtome.private.plan import plan_profile, plan_slices
 from microtome.private.profile import ProfileBudget
-from microtome.release import ReleaseKind
+from microtome.published import ReleaseKind
 from microtome.schema import ImageSchema
 from support import people_schema
 

@@ -21,7 +21,7 @@ from microtome.errors import ModelError, ParameterError, ReleaseError
 from microtome.images import ImageSet
 from microtome.private import release_images
 from microtome.progress import silent
-from microtome.release import ImageRelease
+from microtome.published import ImageRelease
 from microtome.schema import ImageSchema
 from microtome.training import Checkpoint, Loop
 from support import repeatable_noise

@@ -16,7 +16,7 @@ from microtome.training import FitSettings, LossMix
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-GOLDEN = ROOT / "tests" / "release" / "golden" / "version-1.release"
+GOLDEN = ROOT / "tests" / "published" / "golden" / "version-1.release"
 MACHINE_PATHS = re.compile(r"(?<![\w.])/(work|home|root|tmp|Users|mnt|srv)/|\.\./shared")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 EXPECTED = [

@@ -37,18 +37,12 @@ def test_public_names_are_these_and_all_resolve() -> None:
         microtome.disabled_dp  # noqa: B018
 
 
-@pytest.mark.parametrize("package", ["accounting", "auditing", "evaluation", "schema", "private", "release", "demo"])
+@pytest.mark.parametrize("package", ["accounting", "auditing", "evaluation", "schema", "private", "published", "demo"])
 def test_names_of_the_packages_resolve(package: str) -> None:
     module = import_module(f"microtome.{package}")
     assert module.__all__ == sorted(module.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
     for name in module.__all__:
         assert getattr(module, name) is not None
-
-
-@pytest.mark.parametrize("before", ["mt.Release", "mt.release", "import microtome.release"])
-def test_release_is_the_function_whatever_was_imported_before(before: str) -> None:
-    code = f"import inspect, microtome as mt; {before}; print(inspect.isfunction(mt.release), mt.release.__module__)"
-    assert in_a_fresh_process(code) == "True microtome.private.publishing"
 
 
 def test_the_private_half_loads_without_torch_and_pandas() -> None:

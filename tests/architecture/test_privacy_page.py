@@ -11,7 +11,7 @@ from microtome.private import PrivacySettings
 from microtome.private.aggregating import plan_tables
 from microtome.private.plan import ROUNDING, plan_profile, plan_slices
 from microtome.private.slicing import _ROW_BITS, LARGEST_NORM
-from microtome.release import ReleaseKind
+from microtome.published import ReleaseKind
 from microtome.schema import rounding_classes
 from microtome.schema.margins import COARSE, most_category_levels, most_number_levels
 from support import ROOT, people_schema

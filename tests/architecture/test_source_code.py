@@ -56,11 +56,11 @@ def test_dispatches_are_found(line: str, deciding: int, asserting: int) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("from microtome.release.container import _entries", ["_entries"]),
+        ("from microtome.published.container import _entries", ["_entries"]),
         ("from microtome._hidden import shown", ["microtome._hidden"]),
         ("from . import _near", ["_near"]),
         ("from microtome import whole_file\nwhole_file._sync()", ["whole_file._sync"]),
-        ("import microtome.release as r\nr._x", ["r._x"]),
+        ("import microtome.published as r\nr._x", ["r._x"]),
         ("from microtome import __version__", []),
         ("from numpy import _core", []),
         ("self._x", []),

@@ -43,4 +43,4 @@ def test_bare_records_are_seen_by_the_first_tier_only(kind: str) -> None:
     assert bare <= FIRST_TIER.keys()
     assert {file.split("/")[0] for file in bare} <= {"private", "schema"}
     assert "private/table.py" in bare
-    assert "release/container.py" in {sight.function.file for sight in sights if not sight.bare}
+    assert "published/container.py" in {sight.function.file for sight in sights if not sight.bare}

@@ -21,7 +21,7 @@ from microtome.private.image_rows import ImageBlock
 from microtome.private.image_source import ClassRows
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.profile import ProfileBudget, Tally
-from microtome.release import Promise
+from microtome.published import Promise
 from microtome.schema import Codebook, ImageCode
 from microtome.schema.image_code import _by_frequency, cosines
 

@@ -15,7 +15,7 @@ from microtome.auditing.image_readings import image_profile_readings, image_rows
 from microtome.auditing.reading import Reading
 from microtome.auditing.table_readings import profile_readings, table_readings, table_rows_reading
 from microtome.auditing.witness import ImageSighting, Sighting, TableSighting
-from microtome.release import AggregatesRelease, ImageMomentsRelease, ImageRowsRelease, RecordsRelease
+from microtome.published import AggregatesRelease, ImageMomentsRelease, ImageRowsRelease, RecordsRelease
 
 RELATIONS = list(Neighbours)
 

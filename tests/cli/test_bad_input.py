@@ -20,7 +20,7 @@ import pytest
 from cli_support import Command, Desk
 
 from microtome.accounting import Ledger
-from microtome.release import Release, ReleaseKind, container
+from microtome.published import Release, ReleaseKind, container
 from support import people, people_schema
 
 EXPLAINED, USAGE, INTERRUPTED = 1, 2, 130

@@ -8,11 +8,11 @@ import pytest
 from cli_support import Command
 
 from fit_support import planted, planted_release
-from microtome.release import Artefact
+from microtome.published import Artefact
 from microtome.synthesis import model_file
 from support import ROOT
 
-IMAGES = ROOT / "tests" / "release" / "golden" / "version-1-image-aggregates.release"
+IMAGES = ROOT / "tests" / "published" / "golden" / "version-1-image-aggregates.release"
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from cli_support import Command
 
 from fit_support import planted, planted_release
 from microtome.cli import demo
-from microtome.release import Release, manifest
+from microtome.published import Release, manifest
 from microtome.synthesis import Synthesizer
 from microtome.training import Checkpoint, Loop, Trainer
 from support import fill_disk

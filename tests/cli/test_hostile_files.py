@@ -19,7 +19,7 @@ from cli_support import Command, Outcome
 
 from fit_support import planted, planted_release, quick
 from microtome.cli.screen import console, visible
-from microtome.release import ReleaseKind
+from microtome.published import ReleaseKind
 from microtome.schema import Column, Kind, Schema
 from microtome.synthesis import Synthesizer
 from support import publish

@@ -9,7 +9,7 @@ import pytest
 from cli_support import Command
 
 from microtome.demo.population import population, population_schema
-from microtome.release import AggregatesRelease, Release
+from microtome.published import AggregatesRelease, Release
 
 SETTINGS = {"mixture": {"components": 16}, "steps": 30}
 

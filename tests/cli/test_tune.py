@@ -9,7 +9,7 @@ import pytest
 from cli_support import Command
 
 from fit_support import planted, planted_release
-from microtome.release import Release
+from microtome.published import Release
 from microtome.training import FitSettings, tuning
 from support import fill_disk
 

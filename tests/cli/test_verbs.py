@@ -15,7 +15,7 @@ from cli_support import Command, Desk
 from microtome.accounting import Accountant, GaussianEvent, Ledger, Neighbours
 from microtome.cli import demo
 from microtome.cli.main import app
-from microtome.release import Release
+from microtome.published import Release
 from microtome.schema import Schema
 from support import people
 

@@ -17,7 +17,7 @@ from microtome.evaluation.coded import code_tables
 from microtome.evaluation.pairs import AllPairs
 from microtome.evaluation.released import code_column, compare_with_release
 from microtome.evaluation.tables import read_table
-from microtome.release import Release, ReleaseKind
+from microtome.published import Release, ReleaseKind
 from support import FixedRandomness, levels_of, people, people_schema, publish
 
 

@@ -11,7 +11,7 @@ from microtome.evaluation.images import report_images
 from microtome.images import ImageSet
 from microtome.images.writing import write_images
 from microtome.private import release_images
-from microtome.release import ImageRelease
+from microtome.published import ImageRelease
 from microtome.schema import ImageSchema
 from support import repeatable_noise
 

@@ -17,7 +17,7 @@ from microtome.demo import population, population_schema
 from microtome.evaluation import Report, report
 from microtome.evaluation.page import figure, percent
 from microtome.evaluation.values import plain_number
-from microtome.release import ReleaseKind
+from microtome.published import ReleaseKind
 from support import publish
 
 WIDTHS = (390, 1280)

@@ -16,7 +16,7 @@ from fit_support import planted, planted_schema
 from microtome.demo import digit_images
 from microtome.images import ImageSet, read_images
 from microtome.images.writing import write_images
-from microtome.release import Artefact
+from microtome.published import Artefact
 from microtome.synthesis import Synthesizer
 
 NUM_ROWS = 60

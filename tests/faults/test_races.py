@@ -15,7 +15,7 @@ from trial import Outcome, Trials
 
 from microtome.accounting import Ledger, epsilon
 from microtome.accounting.ledger_records import RELEASED
-from microtome.release import Artefact
+from microtome.published import Artefact
 from microtome.whole_file import SUFFIX
 
 QUICK, LARGE = 3, 8

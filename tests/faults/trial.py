@@ -16,7 +16,7 @@ from cases import DELTA, EPSILON, Case
 
 from microtome.accounting import Ledger, epsilon
 from microtome.accounting.ledger_records import RELEASED, Entry
-from microtome.release import Artefact
+from microtome.published import Artefact
 from microtome.training import Checkpoint
 
 _PATIENCE = 60.0

@@ -27,7 +27,7 @@ from microtome.private.plan import check_size, plan_profile
 from microtome.private.profile import Tally
 from microtome.private.randomness import GRID
 from microtome.private.table import PrivateTable
-from microtome.release import AggregatesRelease, ReleaseKind, promise_in_words, summary
+from microtome.published import AggregatesRelease, ReleaseKind, promise_in_words, summary
 from microtome.schema import Codebook, Column, Kind, Schema
 from support import (
     FixedRandomness,

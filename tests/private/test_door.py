@@ -14,7 +14,7 @@ from microtome.private import ImageSource, PrivacySettings, PrivateImages, RunSe
 from microtome.private.passes import Pass, Published
 from microtome.private.randomness import Randomness, noisy_counts
 from microtome.private.table_source import PairTablePass
-from microtome.release import Release, ReleaseKind
+from microtome.published import Release, ReleaseKind
 from microtome.schema import ImageSchema
 from support import FixedRandomness, people, people_schema, publish
 

@@ -23,7 +23,7 @@ from microtome.private.image_rows import ImageBlock
 from microtome.private.image_source import ClassRows
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums, quantised
 from microtome.private.slicing import SlicingMechanism
-from microtome.release import (
+from microtome.published import (
     Artefact,
     ImageMomentsRelease,
     ImageRelease,

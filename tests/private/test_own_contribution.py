@@ -25,7 +25,7 @@ from microtome.private.plan import plan_profile
 from microtome.private.profile import Tally
 from microtome.private.settings import PrivacySettings
 from microtome.private.slicing import SlicingMechanism, draw_directions
-from microtome.release import ReleaseKind
+from microtome.published import ReleaseKind
 from microtome.schema import Column, ImageCode, ImageSchema, Kind, Schema
 from microtome.schema.fixed_point import squared_norms
 from support import FixedRandomness, levels_of, people, people_schema

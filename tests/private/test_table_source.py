@@ -22,7 +22,7 @@ from microtome.errors import BudgetError, OutputError, ParameterError, TableErro
 from microtome.private import PrivacySettings, RunSettings, SystemRandomness, open_table, release, table_source
 from microtome.private.randomness import GRID
 from microtome.private.table import PrivateTable
-from microtome.release import AggregatesRelease, Release, ReleaseKind, promise_in_words, summary
+from microtome.published import AggregatesRelease, Release, ReleaseKind, promise_in_words, summary
 from microtome.schema import Codebook, Column, Kind, Schema
 from support import (
     FixedRandomness,
@@ -398,7 +398,7 @@ def test_the_guard_catches_readers_elsewhere() -> None:
     with pytest.raises(RowsReadElsewhere):
         next(table.stream(people_schema().columns))
     code = compile(
-        "def peek(table, columns):\n    return next(table.stream(columns))", str(PACKAGE / "release/x.py"), "exec"
+        "def peek(table, columns):\n    return next(table.stream(columns))", str(PACKAGE / "published/x.py"), "exec"
     )
     names: dict[str, Any] = {}
     exec(code, names)

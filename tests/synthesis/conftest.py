@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from fit_support import planted_release, quick
-from microtome.release import Release
+from microtome.published import Release
 from microtome.synthesis import Synthesizer
 from support import people, people_schema, publish
 

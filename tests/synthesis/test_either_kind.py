@@ -9,11 +9,11 @@ from fit_support import planted, planted_release, quick
 from microtome.errors import ModelError, ParameterError
 from microtome.generators import Generator
 from microtome.images import ImageSet
-from microtome.release import Release
+from microtome.published import Release
 from microtome.synthesis import Synthesizer
 from support import ROOT
 
-IMAGES = ROOT / "tests" / "release" / "golden" / "version-1-image-aggregates.release"
+IMAGES = ROOT / "tests" / "published" / "golden" / "version-1-image-aggregates.release"
 QUICK = mt.ImageFitSettings(steps=2, batch_size=16)
 
 

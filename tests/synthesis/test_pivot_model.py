@@ -7,7 +7,7 @@ import pytest
 
 from fit_support import distance, joint, planted, planted_release, quick_mixture
 from microtome.generators import MixtureGenerator
-from microtome.release import ReleaseKind
+from microtome.published import ReleaseKind
 from microtome.synthesis import Synthesizer
 
 

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from fit_support import LatentClasses, RowsOnly, quick
 from microtome.errors import ModelError, OutputError, ParameterError, ReleaseError
 from microtome.generators import RowLayout
-from microtome.release import Release
+from microtome.published import Release
 from microtome.synthesis import Synthesizer
 from microtome.synthesis.synthetic_rows import CHUNK_ROWS
 from microtome.training import Checkpoint, read_tensors, write_tensors

@@ -3,7 +3,7 @@
 import pytest
 
 from fit_support import planted_release
-from microtome.release import Release
+from microtome.published import Release
 
 
 @pytest.fixture(scope="session")

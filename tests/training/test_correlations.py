@@ -10,7 +10,7 @@ import torch
 
 from fit_support import quick_mixture
 from microtome.divergences import Denoising, MomentSettings, ReleasedMoments
-from microtome.release import AggregatesRelease, ReleaseKind
+from microtome.published import AggregatesRelease, ReleaseKind
 from microtome.schema import Column, Kind, Schema
 from microtome.synthesis import Synthesizer
 from microtome.training.correlations import Correlations

@@ -11,7 +11,7 @@ from microtome.demo import digit_images
 from microtome.errors import ModelError, ParameterError, ReleaseError
 from microtome.generators.image import ImageNetworkSettings
 from microtome.images import ImageSet
-from microtome.release import ImageRelease, ReleaseKind
+from microtome.published import ImageRelease, ReleaseKind
 from microtome.schema import ImageSchema
 from microtome.synthesis import Synthesizer
 from microtome.training import ImageFitSettings, Trainer

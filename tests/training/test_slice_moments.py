@@ -9,8 +9,8 @@ import pytest
 from fit_support import QuietProfile, StretchedNoise, across, planted, planted_release, true_tables
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.errors import ReleaseError
-from microtome.release import Release
-from microtome.release.moments import has_moments, level_margins, slice_sums
+from microtome.published import Release
+from microtome.published.moments import has_moments, level_margins, slice_sums
 from microtome.training.slice_moments import released_moments
 from support import SilentRandomness
 

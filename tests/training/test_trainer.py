@@ -26,7 +26,7 @@ from fit_support import (
 from microtome.accounting import Neighbours
 from microtome.errors import ModelError, OutputError, ParameterError
 from microtome.generators import Generator, RowLayout
-from microtome.release import RecordsRelease, Release
+from microtome.published import RecordsRelease, Release
 from microtome.synthesis import Synthesizer
 from microtome.training import Checkpoint, Fit, FitSettings, LossMix, SliceChoice, Trainer, build_generator
 from microtome.training.loop import one_cycle

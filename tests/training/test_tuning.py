@@ -10,7 +10,7 @@ import pytest
 from fit_support import QUICK, planted_release, quick_mixture
 from microtome.errors import ModelError, ParameterError
 from microtome.generators import MixtureSettings
-from microtome.release import Release, ReleaseKind
+from microtome.published import Release, ReleaseKind
 from microtome.training import FitSettings, Trainer, Trial, tune, tuning
 
 TINY = replace(QUICK, batch_size=32, steps=4, check_every=2)

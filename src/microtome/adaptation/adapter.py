@@ -36,7 +36,7 @@ from microtome.private.batches import BatchPrivacy
 from microtome.private.randomness import Randomness, SystemRandomness
 from microtome.private.settings import option
 from microtome.progress import Progress, silent
-from microtome.release import ImageRelease, check_output
+from microtome.published import ImageRelease, check_output
 from microtome.training import seed_of
 
 _PREDICTED_AT_ONCE = 1024

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from microtome.accounting import Accountant, Event, Neighbours, epsilon, event_from_dict, verify_promise
-from microtome.release import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease
 
 
 class Side(StrEnum):

@@ -10,7 +10,7 @@ from typing import Any, Self
 from microtome.adaptation.promise import AdaptationPromise, Side
 from microtome.errors import OutputError
 from microtome.progress import Progress
-from microtome.release import ImageRelease, check_output
+from microtome.published import ImageRelease, check_output
 from microtome.training import Checkpoint, Loop, Objective, seed_of
 
 

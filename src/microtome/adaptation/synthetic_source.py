@@ -9,7 +9,7 @@ from __future__ import annotations
 from microtome.errors import ModelError
 from microtome.images import ImageSet
 from microtome.progress import Progress
-from microtome.release import ImageRelease
+from microtome.published import ImageRelease
 from microtome.synthesis import Synthesizer
 
 _NUM_IMAGES = 10_000

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from microtome.adaptation.unit_images import UnitImages
 from microtome.errors import ModelError
-from microtome.release import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease
 from microtome.schema import ImageCode, ImageSchema
 
 _AT_ONCE = 4096

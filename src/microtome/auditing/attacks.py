@@ -27,7 +27,7 @@ from microtome.auditing.setting import AuditKind
 from microtome.auditing.table_readings import profile_readings, row_means, table_readings, table_rows_reading
 from microtome.auditing.witness import ImageSighting, Sighting, TableSighting
 from microtome.errors import MicrotomeError
-from microtome.release import ImageRowsRelease, RecordsRelease
+from microtome.published import ImageRowsRelease, RecordsRelease
 from microtome.schema import CategoryCells
 
 Scores = dict[str, Numbers]

@@ -20,7 +20,7 @@ from microtome.private import ImageSource
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.slicing import clip_rows
-from microtome.release import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease
 
 Noise = dict[str, Numbers]
 """By name of the array: places × width, in standard deviations."""

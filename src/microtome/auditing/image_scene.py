@@ -27,7 +27,7 @@ from microtome.images import ImageSet
 from microtome.private import ImageSource, PrivateImages
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_tally import ImageCounts
-from microtome.release.image_centres import CONTRAST_BINS
+from microtome.published.image_centres import CONTRAST_BINS
 from microtome.schema import ImageCode, ImageSchema
 
 Floats = NDArray[np.float64]

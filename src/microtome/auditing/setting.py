@@ -14,7 +14,7 @@ from microtome.private import PrivacySettings
 from microtome.private.image_plan import IMAGE_PROFILE_SHARE
 from microtome.private.plan import plan_profile
 from microtome.private.settings import NO_PIVOT, PROFILE_SHARES
-from microtome.release import Artefact, ImageMomentsMechanism, ReleaseKind
+from microtome.published import Artefact, ImageMomentsMechanism, ReleaseKind
 from microtome.schema import Column, ImageSchema, Kind, Schema, initial_cells
 
 _LEVELS = 13

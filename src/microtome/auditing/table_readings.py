@@ -14,7 +14,7 @@ from microtome.auditing.table_scene import Records, TableScene
 from microtome.auditing.witness import NOBODY, TableSighting
 from microtome.errors import MicrotomeError
 from microtome.private.cell_index import numbers_within_bounds
-from microtome.release import AggregatesRelease, RecordsRelease, Release
+from microtome.published import AggregatesRelease, RecordsRelease, Release
 from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells, Rounding, initial_cells
 
 

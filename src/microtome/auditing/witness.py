@@ -24,7 +24,7 @@ from microtome.private.image_source import ClassRows
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism
 from microtome.private.table_source import sampled
-from microtome.release import Artefact, ImageRelease, ImageRowsRelease, RecordsRelease, Release
+from microtome.published import Artefact, ImageRelease, ImageRowsRelease, RecordsRelease, Release
 
 NOBODY = -1
 """The record behind a null row."""

@@ -72,7 +72,7 @@ def audit(
     """
     from microtome.auditing import audit as run_audit
     from microtome.auditing import suite
-    from microtome.release import check_output
+    from microtome.published import check_output
 
     described = {
         "epsilon": epsilon, "delta": delta, "kind": kind, "neighbours": neighbours, "directions": directions,

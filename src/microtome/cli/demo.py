@@ -17,7 +17,7 @@ from microtome.cli.screen import console, plain
 from microtome.demo import digit_images, population, population_schema
 from microtome.errors import OutputError
 from microtome.images.writing import write_images
-from microtome.release import ReleaseKind
+from microtome.published import ReleaseKind
 from microtome.whole_file import whole_file, write_text
 
 _OTHERS = 5

@@ -12,7 +12,7 @@ from microtome.cli.screen import EndedEarly, console, plain, watch
 from microtome.errors import ParameterError
 
 if TYPE_CHECKING:
-    from microtome.release import Artefact
+    from microtome.published import Artefact
     from microtome.training import Fit
 
 _GRID_COLUMNS = 10
@@ -55,7 +55,7 @@ def fit(
     The run is kept in OUTPUT.checkpoint: after a crash --resume goes on from there. Ctrl-C writes the best model so
     far, which --resume replaces.
     """
-    from microtome.release import Artefact, check_output
+    from microtome.published import Artefact, check_output
     from microtome.synthesis import Synthesizer
     from microtome.training import settings_for
 
@@ -98,7 +98,7 @@ def _in_words(result: Fit) -> str:
 
 def _classes_in_grid(path: Path, release: Artefact, *, force: bool) -> int:
     """How many rows a grid of images will have; refused before training if there can be none."""
-    from microtome.release import ImageRelease, check_output
+    from microtome.published import ImageRelease, check_output
 
     if not isinstance(release, ImageRelease):
         raise ParameterError(f"--grid is for images; {release.path} is a release of a table")

@@ -11,7 +11,7 @@ from microtome.errors import OutputError, ParameterError, SchemaError
 
 if TYPE_CHECKING:
     from microtome.images import ImageSet
-    from microtome.release import ImageRelease
+    from microtome.published import ImageRelease
     from microtome.schema import ImageSchema
     from microtome.schema.image import Label
 
@@ -101,7 +101,7 @@ def report(
 ) -> None:
     """The page on images."""
     from microtome.evaluation.images import report_images
-    from microtome.release import check_output
+    from microtome.published import check_output
 
     check_output(output, force=force)
     with watch("parts") as progress:

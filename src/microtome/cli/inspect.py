@@ -10,9 +10,9 @@ from rich.table import Table
 
 from microtome.cli.screen import console, plain, print_document, print_json
 from microtome.errors import ParameterError
-from microtome.release import Artefact, Release, contents_in_words, promise_in_words, summary
-from microtome.release.signature import signed_by, verify_signature
-from microtome.release.statement import privacy_statement
+from microtome.published import Artefact, Release, contents_in_words, promise_in_words, summary
+from microtome.published.signature import signed_by, verify_signature
+from microtome.published.statement import privacy_statement
 
 
 def inspect(

@@ -23,7 +23,7 @@ def make(
     force: Annotated[bool, typer.Option(help="Replace an existing key, which is lost.")] = False,
 ) -> None:
     """Make a pair of keys: KEY signs releases and stays with you, KEY.pub verifies them and is for everybody."""
-    from microtome.release.signature import PUBLIC_SUFFIX, make_key
+    from microtome.published.signature import PUBLIC_SUFFIX, make_key
 
     name = make_key(key, force=force)
     console.print(

@@ -14,7 +14,7 @@ from microtome.cli import images
 from microtome.cli.ledger import cost_in_words
 from microtome.cli.screen import console, plain, watch
 from microtome.errors import ParameterError, noted
-from microtome.release import Artefact, ReleaseKind, promise_in_words
+from microtome.published import Artefact, ReleaseKind, promise_in_words
 from microtome.schema import Schema
 
 

@@ -42,7 +42,7 @@ def report(
     REAL everything on it comes from the release, with error bands from its known noise, and it may be published.
     """
     from microtome.evaluation import report as compare
-    from microtome.release import check_output
+    from microtome.published import check_output
 
     if len(tables) > 2:
         raise ParameterError(f"{len(tables)} tables given; a report compares REAL with SYNTHETIC")

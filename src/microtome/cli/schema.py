@@ -11,7 +11,7 @@ from microtome.cli import images
 from microtome.cli.screen import console, plain
 from microtome.errors import ParameterError
 from microtome.images.reading import is_image_set
-from microtome.release import check_output
+from microtome.published import check_output
 from microtome.schema import ImageSchema, Schema
 from microtome.schema.document import confirmed_text
 from microtome.schema.image import is_image_document

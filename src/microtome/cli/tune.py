@@ -30,7 +30,7 @@ def tune(
     This costs no privacy: only the release is read, however many trials are run. Trials are kept in
     OUTPUT.trials.sqlite3, and the same command goes on where it stopped.
     """
-    from microtome.release import Artefact, Release, check_output
+    from microtome.published import Artefact, Release, check_output
     from microtome.training import FitSettings
     from microtome.training import tune as search
 

@@ -25,7 +25,7 @@ from microtome.errors import ParameterError, TableError
 from microtome.images import ImageSet, read_images
 from microtome.images.writing import grey, grid, png
 from microtome.progress import Progress, silent
-from microtome.release import ImageMomentsRelease, ImageRelease, check_output, promise_in_words
+from microtome.published import ImageMomentsRelease, ImageRelease, check_output, promise_in_words
 from microtome.schema import ImageSchema
 from microtome.whole_file import write_text
 

@@ -31,8 +31,8 @@ from microtome.evaluation.distributions import (
 from microtome.evaluation.levels import Levels, joint_shares
 from microtome.evaluation.pairs import AllPairs, PairFigures, compare_pair
 from microtome.evaluation.values import short_number
-from microtome.release import Release, TwoWayTables, consistent, two_way_tables
-from microtome.release.tables import centred, nearest_table, shrunk_table
+from microtome.published import Release, TwoWayTables, consistent, two_way_tables
+from microtome.published.tables import centred, nearest_table, shrunk_table
 from microtome.schema import OTHER, CategoryCells, ColumnCode, NumberCells, project_to_simplex
 
 Floats = NDArray[np.float64]

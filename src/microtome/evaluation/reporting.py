@@ -31,7 +31,7 @@ from microtome.evaluation.released import compare_with_release
 from microtome.evaluation.tables import RawTable, read_table
 from microtome.evaluation.utility import binary_logistic_regression, utility
 from microtome.progress import Progress, silent
-from microtome.release import Release, check_output, promise_in_words
+from microtome.published import Release, check_output, promise_in_words
 from microtome.schema import Schema
 from microtome.whole_file import write_text
 

@@ -25,8 +25,8 @@ from microtome.private.plan import check_size
 from microtome.private.randomness import Randomness, SystemRandomness
 from microtome.private.reservation import reserved
 from microtome.private.settings import PrivacySettings, RunSettings
-from microtome.release import Artefact, ContainerWriter, Contents, Manifest, Promise, check_output, digest
-from microtome.release.container import DIGEST
+from microtome.published import Artefact, ContainerWriter, Contents, Manifest, Promise, check_output, digest
+from microtome.published.container import DIGEST
 
 
 class Source(Protocol):

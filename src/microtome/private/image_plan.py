@@ -32,7 +32,7 @@ from microtome.accounting import (
 )
 from microtome.private.plan import ROUNDING
 from microtome.private.settings import PrivacySettings
-from microtome.release import ReleaseKind
+from microtome.published import ReleaseKind
 from microtome.schema import ImageSchema
 
 IMAGE_PROFILE_SHARE = 0.05

@@ -33,7 +33,7 @@ from microtome.private.passes import Blocks, Pass, Plan, Published
 from microtome.private.randomness import GRID, Randomness, poisson_sample
 from microtome.private.settings import PrivacySettings, RunSettings
 from microtome.private.slicing import SlicingMechanism, draw_directions
-from microtome.release import (
+from microtome.published import (
     ContainerWriter,
     ImageMomentsMechanism,
     ImageRowsMechanism,
@@ -42,7 +42,7 @@ from microtome.release import (
     check_space,
     digest,
 )
-from microtome.release.image_centres import Contrast, class_centres, contrast, residual_radii
+from microtome.published.image_centres import Contrast, class_centres, contrast, residual_radii
 from microtome.schema import ImageCode, ImageSchema
 
 Floats = NDArray[np.float64]

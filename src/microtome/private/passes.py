@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from microtome.accounting import Event
 from microtome.private.randomness import Randomness
-from microtome.release import AnyMechanism, ContainerWriter
+from microtome.published import AnyMechanism, ContainerWriter
 
 Arrays = dict[str, NDArray[Any]]
 Block = Any

@@ -26,7 +26,7 @@ from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.private.profile import ProfileBudget
 from microtome.private.settings import FINENESS, PrivacySettings
 from microtome.private.slicing import MOST_COORDINATES
-from microtome.release import ReleaseKind
+from microtome.published import ReleaseKind
 from microtome.schema import Schema, largest_dim, rounding_classes
 
 _FAILURE_SHARE = 0.05

@@ -19,8 +19,8 @@ from microtome.private.randomness import SystemRandomness
 from microtome.private.settings import NO_PIVOT, PROFILE_SHARES, PrivacySettings, RunSettings, option
 from microtome.private.table import open_table
 from microtome.private.table_source import TableSource
-from microtome.release import Artefact, ImageRelease, Release, ReleaseKind, keep_temporary
-from microtome.release.signature import Signer
+from microtome.published import Artefact, ImageRelease, Release, ReleaseKind, keep_temporary
+from microtome.published.signature import Signer
 from microtome.schema import ImageSchema, Schema
 
 

@@ -11,9 +11,9 @@ from enum import StrEnum
 from typing import TypeVar
 
 from microtome.accounting import Accountant, DirectionKind, Directions, Neighbours
-from microtome.errors import ParameterError
+from microtome.errors import ParameterError, require
 from microtome.progress import Progress, silent
-from microtome.release import ReleaseKind
+from microtome.published import ReleaseKind
 from microtome.schema import COARSE, FINE
 
 NO_PIVOT = "none"
@@ -58,16 +58,16 @@ class PrivacySettings:
     allow_large_delta: bool = False
 
     def __post_init__(self) -> None:
-        _require(math.isfinite(self.epsilon) and self.epsilon > 0, "epsilon", self.epsilon, "a positive number")
-        _require(0 < self.delta < 1, "delta", self.delta, "between 0 and 1, both excluded")
-        _require(0 < self.profile_share < 1, "profile_share", self.profile_share, "between 0 and 1, both excluded")
-        _require(self.slice_dim >= 1, "slice_dim", self.slice_dim, "at least 1")
+        require(math.isfinite(self.epsilon) and self.epsilon > 0, "epsilon", self.epsilon, "a positive number")
+        require(0 < self.delta < 1, "delta", self.delta, "between 0 and 1, both excluded")
+        require(0 < self.profile_share < 1, "profile_share", self.profile_share, "between 0 and 1, both excluded")
+        require(self.slice_dim >= 1, "slice_dim", self.slice_dim, "at least 1")
         if self.num_slices is not None:
-            _require(self.num_slices >= 1, "num_slices", self.num_slices, "at least 1")
+            require(self.num_slices >= 1, "num_slices", self.num_slices, "at least 1")
         if self.subsample is not None:
-            _require(0 < self.subsample < 1, "subsample", self.subsample, "between 0 and 1, both excluded")
+            require(0 < self.subsample < 1, "subsample", self.subsample, "between 0 and 1, both excluded")
         if self.capacity is not None:
-            _require(self.capacity >= 2, "capacity", self.capacity, "at least 2")
+            require(self.capacity >= 2, "capacity", self.capacity, "at least 2")
         if self.kind is ReleaseKind.AGGREGATES:
             self._check_aggregates()
             return
@@ -155,7 +155,7 @@ class RunSettings:
     progress: Progress = field(default=silent)
 
     def __post_init__(self) -> None:
-        _require(self.threads >= 1, "threads", self.threads, "at least 1")
+        require(self.threads >= 1, "threads", self.threads, "at least 1")
 
     def block_rows(self, width: int) -> int:
         """Records a block, where each takes ``width`` numbers."""
@@ -171,8 +171,3 @@ def option(options: type[Option], value: str, name: str) -> Option:
         return options(value)
     except ValueError:
         raise ParameterError(f"{name} is {value!r}; it must be one of {', '.join(options)}") from None
-
-
-def _require(holds: bool, name: str, value: object, wanted: str) -> None:
-    if not holds:
-        raise ParameterError(f"{name} is {value}; it must be {wanted}")

@@ -28,7 +28,7 @@ from microtome.private.settings import FINENESS, PrivacySettings, RunSettings
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
-from microtome.release import AggregateMechanism, ContainerWriter, Mechanism, ReleaseKind, check_space, digest
+from microtome.published import AggregateMechanism, ContainerWriter, Mechanism, ReleaseKind, check_space, digest
 from microtome.schema import Codebook, Schema, initial_cells, largest_dim
 from microtome.schema.margins import rare_share
 

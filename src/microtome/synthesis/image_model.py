@@ -17,7 +17,7 @@ from microtome.generators import Generator
 from microtome.generators.image import ImageGenerator, ImageNetworkSettings
 from microtome.images import ImageSet
 from microtome.images.writing import write_images
-from microtome.release import check_output
+from microtome.published import check_output
 from microtome.schema import ImageCode, ImageSchema
 from microtome.synthesis.conditions import split_conditions
 from microtome.synthesis.draw import Draw

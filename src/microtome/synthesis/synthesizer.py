@@ -16,7 +16,7 @@ from microtome.errors import ModelError, ParameterError
 from microtome.generators import Generator
 from microtome.generators.image import ImageGenerator
 from microtome.progress import Progress, silent
-from microtome.release import Artefact, ImageRelease, Release, check_output
+from microtome.published import Artefact, ImageRelease, Release, check_output
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.image_model import ImageModel
 from microtome.synthesis.model_file import Model, load_model, save_model

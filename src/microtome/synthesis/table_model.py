@@ -22,7 +22,7 @@ from microtome.generators import (
     RowLayout,
     TabularGenerator,
 )
-from microtome.release import check_output
+from microtome.published import check_output
 from microtome.schema import Codebook, Schema
 from microtome.synthesis.conditions import conditions_from_text, parse_conditions
 from microtome.synthesis.draw import Draw

@@ -22,8 +22,8 @@ from torch import Tensor
 from microtome.divergences import Denoising, MomentMatching, MomentSettings, ReleasedMoments
 from microtome.errors import ParameterError
 from microtome.generators import Generator, MixtureGenerator
-from microtome.release import AggregatesRelease
-from microtome.release.moments import combined, level_margins, margin_noise
+from microtome.published import AggregatesRelease
+from microtome.published.moments import combined, level_margins, margin_noise
 from microtome.schema import project_to_simplex
 from microtome.training.correlations import Correlations
 from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, Judge, LossMix, on_encoded

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from microtome.generators import Generator, MixtureGenerator, RowLayout
-from microtome.release import AggregatesRelease
+from microtome.published import AggregatesRelease
 from microtome.training.aggregate_losses import AggregateLoss, class_margins, class_shares
 from microtome.training.settings import FitSettings
 from microtome.training.table_objective import TableObjective

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from microtome.divergences import MomentMatching, MomentSettings, ReleasedMoments
-from microtome.release import AggregatesRelease
+from microtome.published import AggregatesRelease
 
 Floats = NDArray[np.float64]
 

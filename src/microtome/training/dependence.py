@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from microtome.divergences import Denoising, denoise, shrink
-from microtome.release import RecordsRelease
-from microtome.release.moments import SliceSums, encoded_moments, level_margins, slice_sums
+from microtome.published import RecordsRelease
+from microtome.published.moments import SliceSums, encoded_moments, level_margins, slice_sums
 
 Floats = NDArray[np.float64]
 Blocks = list[tuple[int, int]]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from microtome.divergences import Divergence
 from microtome.errors import ParameterError
-from microtome.release import ImageRelease, ImageRowsRelease
+from microtome.published import ImageRelease, ImageRowsRelease
 from microtome.training.image_moments import ClassMoments
 from microtome.training.image_settings import ImageLossKind
 from microtome.training.sliced_divergence import SlicedKind, sliced_divergence

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.errors import ReleaseError
-from microtome.release import ImageMomentsRelease, ImageRelease, ImageRowsRelease
-from microtome.release.image_centres import class_centres, over_frequencies
+from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.published.image_centres import class_centres, over_frequencies
 
 Floats = NDArray[np.float64]
 _FEWEST_DIRECTIONS = 2

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from microtome.generators.image import ImageGenerator
-from microtome.release import ImageRelease
+from microtome.published import ImageRelease
 from microtome.training.generator_objective import GeneratorObjective, Pace
 from microtome.training.image_losses import image_loss
 from microtome.training.image_moments import ClassMoments, class_moments

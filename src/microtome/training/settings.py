@@ -11,7 +11,7 @@ from typing import Any
 from microtome.divergences import FDivergence
 from microtome.errors import ParameterError, require, require_whole
 from microtome.generators import MixtureSettings, NetworkSettings
-from microtome.release import ReleaseKind
+from microtome.published import ReleaseKind
 from microtome.training.generator_objective import Pace
 from microtome.training.losses import LossMix
 from microtome.training.slices import SliceChoice

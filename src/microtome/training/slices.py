@@ -18,7 +18,7 @@ from torch import Tensor
 
 from microtome.divergences import column_frames, pair_frames, random_frames
 from microtome.errors import ParameterError
-from microtome.release import RecordsRelease
+from microtome.published import RecordsRelease
 
 
 class SliceChoice(StrEnum):

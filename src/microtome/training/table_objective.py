@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from microtome.errors import ModelError
 from microtome.generators import BuiltInGenerator, Generator
-from microtome.release import Release
+from microtome.published import Release
 from microtome.training.generator_objective import GeneratorObjective, Pace
 from microtome.training.losses import Judge, Loss
 

@@ -11,7 +11,7 @@ from microtome.errors import ParameterError
 from microtome.generators import Generator
 from microtome.generators.image import ImageGenerator
 from microtome.progress import Progress, silent
-from microtome.release import AggregatesRelease, Artefact, ImageRelease, RecordsRelease
+from microtome.published import AggregatesRelease, Artefact, ImageRelease, RecordsRelease
 from microtome.training.aggregates_objective import aggregates_objective
 from microtome.training.checkpoint import Checkpoint
 from microtome.training.generator_objective import GeneratorObjective

@@ -13,8 +13,8 @@ from typing import Any
 from microtome.divergences import FDivergence
 from microtome.errors import ModelError, ParameterError
 from microtome.generators import NetworkSettings
-from microtome.release import RecordsRelease, Release
-from microtome.release.moments import has_moments
+from microtome.published import RecordsRelease, Release
+from microtome.published.moments import has_moments
 from microtome.training.losses import LossMix
 from microtome.training.settings import FitSettings
 from microtome.training.trainer import Trainer

@@ -16,9 +16,9 @@ from safetensors import SafetensorError, safe_open
 
 from microtome.errors import MicrotomeError, ReleaseError
 from microtome.file_kind import mistaken_for
-from microtome.release.consistency import check_events
-from microtome.release.container import check_header, check_output, digest
-from microtome.release.manifest import (
+from microtome.published.consistency import check_events
+from microtome.published.container import check_header, check_output, digest
+from microtome.published.manifest import (
     AggregateMechanism,
     ImageMomentsMechanism,
     ImageRowsMechanism,
@@ -117,9 +117,9 @@ class Release(Artefact):
 
 def _class_of(manifest: Manifest) -> Callable[[Path, Manifest, dict[str, NDArray[Any]]], Artefact]:
     """The class of a release, by its schema and kind; its mechanism has to be of that class."""
-    from microtome.release.aggregates import AggregatesRelease
-    from microtome.release.images import ImageMomentsRelease, ImageRowsRelease
-    from microtome.release.records import RecordsRelease
+    from microtome.published.aggregates import AggregatesRelease
+    from microtome.published.images import ImageMomentsRelease, ImageRowsRelease
+    from microtome.published.records import RecordsRelease
 
     classes: dict[tuple[bool, ReleaseKind], tuple[Callable[..., Artefact], type]] = {
         (True, ReleaseKind.RECORDS): (ImageRowsRelease, ImageRowsMechanism),

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from microtome.errors import ReleaseError
-from microtome.release.artefact import Artefact
-from microtome.release.container import digest
-from microtome.release.image_centres import CONTRAST_BINS, Contrast, contrast
-from microtome.release.manifest import ImageMomentsMechanism, ImageRowsMechanism, Manifest
+from microtome.published.artefact import Artefact
+from microtome.published.container import digest
+from microtome.published.image_centres import CONTRAST_BINS, Contrast, contrast
+from microtome.published.manifest import ImageMomentsMechanism, ImageRowsMechanism, Manifest
 from microtome.schema import ImageCode, ImageSchema
 
 Floats = NDArray[np.float64]

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from microtome.accounting import Event, GaussianEvent, Neighbours, delta, gaussian_mu
-from microtome.release.aggregates import AggregatesRelease
-from microtome.release.artefact import Artefact, Release
-from microtome.release.description import exact_epsilon
-from microtome.release.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
-from microtome.release.records import RecordsRelease
+from microtome.published.aggregates import AggregatesRelease
+from microtome.published.artefact import Artefact, Release
+from microtome.published.description import exact_epsilon
+from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.published.records import RecordsRelease
 
 _FALSE_ALARMS = 0.05
 _UNAUDITED = "No setting like this one is among those that were audited with this version."
@@ -31,7 +31,7 @@ _EXAMPLE_DELTA = 1e-5
 
 def shipped_audit() -> dict[str, Any]:
     """The audit of this version of the program."""
-    document: dict[str, Any] = json.loads(files("microtome.release").joinpath("audited.json").read_text("utf-8"))
+    document: dict[str, Any] = json.loads(files("microtome.published").joinpath("audited.json").read_text("utf-8"))
     return document
 
 

@@ -14,11 +14,11 @@ from safetensors.numpy import load_file, save_file
 
 from damage import broken_documents, refusal
 from microtome.errors import ReleaseError
-from microtome.release import Artefact, digest
-from microtome.release.container import canonical_json
+from microtome.published import Artefact, digest
+from microtome.published.container import canonical_json
 from support import ROOT
 
-GOLDEN = ROOT / "tests" / "release" / "golden"
+GOLDEN = ROOT / "tests" / "published" / "golden"
 KINDS = {"records": "", "aggregates": "-aggregates", "rounding": "-rounding"}
 KINDS |= {"image records": "-image-records", "image aggregates": "-image-aggregates"}
 

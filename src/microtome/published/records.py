@@ -12,9 +12,9 @@ from safetensors import safe_open
 
 from microtome.accounting import DirectionKind
 from microtome.errors import ReleaseError
-from microtome.release.artefact import Release
-from microtome.release.container import digest
-from microtome.release.manifest import Manifest, Mechanism
+from microtome.published.artefact import Release
+from microtome.published.container import digest
+from microtome.published.manifest import Manifest, Mechanism
 
 _CHUNK_ENTRIES = 1 << 22
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from microtome.accounting import Event, GaussianEvent, epsilon
-from microtome.release.aggregates import AggregatesRelease
-from microtome.release.artefact import Artefact, Release
-from microtome.release.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
-from microtome.release.manifest import (
+from microtome.published.aggregates import AggregatesRelease
+from microtome.published.artefact import Artefact, Release
+from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.published.manifest import (
     VERSION,
     AggregateMechanism,
     ImageMomentsMechanism,
@@ -16,7 +16,7 @@ from microtome.release.manifest import (
     Manifest,
     Mechanism,
 )
-from microtome.release.records import RecordsRelease
+from microtome.published.records import RecordsRelease
 from microtome.schema import ColumnCode, NumberCells
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from microtome.accounting import Event, GaussianEvent, Neighbours, SliceEvent, SubsampledEvent
 from microtome.errors import ReleaseError
-from microtome.release.manifest import (
+from microtome.published.manifest import (
     AggregateMechanism,
     ImageMomentsMechanism,
     ImageRowsMechanism,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from fit_support import planted, planted_release, planted_schema, true_tables
-from microtome.release import Release, ReleaseKind, TwoWayTables, consistent, two_way_tables
-from microtome.release.tables import nearest_table
+from microtome.published import Release, ReleaseKind, TwoWayTables, consistent, two_way_tables
+from microtome.published.tables import nearest_table
 from support import FixedRandomness
 
 

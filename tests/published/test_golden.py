@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from microtome.errors import ReleaseError
-from microtome.release import (
+from microtome.published import (
     AggregatesRelease,
     Artefact,
     ImageMomentsRelease,
@@ -14,7 +14,7 @@ from microtome.release import (
     Release,
     promise_in_words,
 )
-from microtome.release.manifest import VERSION
+from microtome.published.manifest import VERSION
 from support import people, people_schema, sorted_rows
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.errors import ReleaseError
-from microtome.release.artefact import Release
-from microtome.release.manifest import AggregateMechanism, Manifest
+from microtome.published.artefact import Release
+from microtome.published.manifest import AggregateMechanism, Manifest
 
 
 class AggregatesRelease(Release):

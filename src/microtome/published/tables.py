@@ -29,10 +29,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.release.aggregates import AggregatesRelease
-from microtome.release.artefact import Release
-from microtome.release.moments import combined, has_moments, level_margins, margin_noise, one_hot_moments, slice_sums
-from microtome.release.records import RecordsRelease
+from microtome.published.aggregates import AggregatesRelease
+from microtome.published.artefact import Release
+from microtome.published.moments import combined, has_moments, level_margins, margin_noise, one_hot_moments, slice_sums
+from microtome.published.records import RecordsRelease
 from microtome.schema import project_to_simplex
 
 Floats = NDArray[np.float64]

@@ -16,8 +16,8 @@ import microtome as mt
 from damage import refusal
 from microtome.accounting import Ledger
 from microtome.errors import OutputError, ParameterError, ReleaseError
-from microtome.release import Artefact
-from microtome.release.signature import KEY, SIGNATURE, Signer, _with_metadata, make_key, signed_by, verify_signature
+from microtome.published import Artefact
+from microtome.published.signature import KEY, SIGNATURE, Signer, _with_metadata, make_key, signed_by, verify_signature
 from support import ROOT, people, people_schema
 
 

@@ -18,8 +18,8 @@ from microtome.accounting import DirectionKind, Neighbours
 from microtome.errors import OutputError, ReleaseError
 from microtome.private import RunSettings
 from microtome.private.plan import longest_rows
-from microtome.release import ContainerWriter, Release, container, digest, promise_in_words, summary
-from microtome.release.container import canonical_json
+from microtome.published import ContainerWriter, Release, container, digest, promise_in_words, summary
+from microtome.published.container import canonical_json
 from support import FixedRandomness, levels_of, people, people_schema, publish, repeatable_noise
 
 MANY_BINS = RunSettings(threads=1, bin_entries=1 << 11)

@@ -1,6 +1,6 @@
 """Writes the golden releases of the current format version; run once a version, then keep the files for ever.
 
-python tests/release/golden/make_golden.py
+python tests/published/golden/make_golden.py
 """
 
 import sys
@@ -13,8 +13,8 @@ import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 
 from microtome.images import ImageSet  # noqa: E402
-from microtome.release import Artefact  # noqa: E402
-from microtome.release.manifest import VERSION, ReleaseKind  # noqa: E402
+from microtome.published import Artefact  # noqa: E402
+from microtome.published.manifest import VERSION, ReleaseKind  # noqa: E402
 from microtome.schema import Column, ImageSchema, Kind, Schema  # noqa: E402
 from support import people, people_schema, publish, publish_images  # noqa: E402
 

@@ -13,12 +13,12 @@ from scipy.stats import norm
 from microtome.accounting import GaussianEvent, Neighbours
 from microtome.images import ImageSet
 from microtome.private import release, release_images
-from microtome.release import Release, statement
-from microtome.release.statement import audit_command, detection_rate, privacy_statement, shipped_audit
+from microtome.published import Release, statement
+from microtome.published.statement import audit_command, detection_rate, privacy_statement, shipped_audit
 from microtome.schema import ImageSchema
 from support import ROOT, people, people_schema
 
-GOLDEN = ROOT / "tests" / "release" / "golden" / "version-1.release"
+GOLDEN = ROOT / "tests" / "published" / "golden" / "version-1.release"
 
 
 @pytest.mark.parametrize("mu", [0.2, 1.0, 2.5])

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.errors import ReleaseError
-from microtome.release.artefact import Release
-from microtome.release.records import RecordsRelease
+from microtome.published.artefact import Release
+from microtome.published.records import RecordsRelease
 
 Floats = NDArray[np.float64]
 

@@ -14,9 +14,9 @@ from safetensors.numpy import load_file
 from microtome.accounting import Neighbours
 from microtome.errors import ReleaseError
 from microtome.private import release
-from microtome.release import AggregatesRelease, Release, ReleaseKind, contents_in_words, digest, promise_in_words
-from microtome.release import summary as figures
-from microtome.release.container import canonical_json
+from microtome.published import AggregatesRelease, Release, ReleaseKind, contents_in_words, digest, promise_in_words
+from microtome.published import summary as figures
+from microtome.published.container import canonical_json
 from support import people, people_schema, publish
 
 

@@ -1,11 +1,11 @@
 """The artefact that anybody may hold: its format, its manifest, and how to read it."""
 
-from microtome.release.aggregates import AggregatesRelease
-from microtome.release.artefact import Artefact, Release, keep_temporary
-from microtome.release.container import ContainerWriter, check_output, check_space, digest
-from microtome.release.description import contents_in_words, promise_in_words, summary
-from microtome.release.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
-from microtome.release.manifest import (
+from microtome.published.aggregates import AggregatesRelease
+from microtome.published.artefact import Artefact, Release, keep_temporary
+from microtome.published.container import ContainerWriter, check_output, check_space, digest
+from microtome.published.description import contents_in_words, promise_in_words, summary
+from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.published.manifest import (
     AggregateMechanism,
     AnyMechanism,
     Contents,
@@ -16,8 +16,8 @@ from microtome.release.manifest import (
     Promise,
     ReleaseKind,
 )
-from microtome.release.records import RecordsRelease
-from microtome.release.tables import TwoWayTables, consistent, two_way_tables
+from microtome.published.records import RecordsRelease
+from microtome.published.tables import TwoWayTables, consistent, two_way_tables
 
 __all__ = [
     "AggregateMechanism",
