@@ -104,7 +104,8 @@ def test_options_and_settings_are_the_same_promise() -> None:
         ({"epsilon": 1, "kind": "record"}, "kind is 'record'; it must be one of records, aggregates"),
         ({"epsilon": 1, "kind": None}, "kind is None; it must be one of"),
         ({"epsilon": 1, "kind": "records", "slice_dim": 2.0}, "slice_dim is 2.0; it must be a whole number"),
-        ({"epsilon": -1, "delta": 2, "slice_dim": 2}, "(?s)epsilon is -1.*delta is 2.*for records only: slice_dim"),
+        ({"epsilon": -1, "delta": 2, "slice_dim": 2}, "(?s)epsilon is -1.*delta is 2.*slice_dim is for records"),
+        ({"epsilon": 1, "capacity": 9, "slice_dim": 2}, "slice_dim, capacity are for records"),
     ],
 )
 def test_what_is_wrong_is_said_at_once_before_anything_is_read(options: dict[str, Any], said: str) -> None:

@@ -86,13 +86,17 @@ class PrivacySettings:
             value = getattr(self, name)
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not (self._is_left_out(name) or (is_number and 0 < value < most)):
-                wanted = "a positive number" if most == math.inf else "between 0 and 1, both excluded"
+                wanted = (
+                    "a positive number (int or float)"
+                    if most == math.inf
+                    else "a number between 0 and 1, both excluded"
+                )
                 yield f"{name} is {value!r}; it must be {wanted}"
         for name, least in _AT_LEAST.items():
             value = getattr(self, name)
             is_whole = isinstance(value, int) and not isinstance(value, bool)
             if not (self._is_left_out(name) or (is_whole and value >= least)):
-                yield f"{name} is {value!r}; it must be a whole number, at least {least}"
+                yield f"{name} is {value!r}; it must be a whole number (int), at least {least}"
 
     def _is_left_out(self, name: str) -> bool:
         """Whether an option has no value, and need not have one."""
@@ -104,7 +108,8 @@ class PrivacySettings:
             case ReleaseKind.AGGREGATES:
                 given = [name for name in _FOR_RECORDS if getattr(self, name) != getattr(type(self), name)]
                 if given:
-                    yield f"for records only: {', '.join(given)}; aggregates, the default, need none: say kind records"
+                    what = f"{', '.join(given)} {'is' if len(given) == 1 else 'are'} for records"
+                    yield f"{what}; aggregates, the default, need none: say kind records"
                 if self.accountant not in (Accountant.EXACT, Accountant.RENYI):
                     yield f"the {self.accountant} accountant is for slices; aggregates take exact or renyi"
             case ReleaseKind.RECORDS:

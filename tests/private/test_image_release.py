@@ -357,7 +357,7 @@ def test_bad_input_is_refused_before_anything_is_spent(tmp_path: Path) -> None:
             mt.release(images, SCHEMA, epsilon=1, delta=1e-4)
     with pytest.raises(TableError, match="only one row"):
         mt.release(ImageSet(pixels=good.pixels[:1], labels=good.labels[:1]), SCHEMA, epsilon=1, delta=1e-4)
-    with pytest.raises(ParameterError, match="for records only: subsample"):
+    with pytest.raises(ParameterError, match="subsample is for records"):
         mt.release(good, SCHEMA, epsilon=1, delta=1e-4, subsample=0.1)
     with pytest.raises(ParameterError, match="δ would permit"):
         mt.release(good, SCHEMA, epsilon=1, delta=0.01)
