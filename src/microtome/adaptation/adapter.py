@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from microtome.accounting import Accountant, Ledger, Neighbours
+from microtome.accounting import Ledger
 from microtome.adaptation.model_file import AdapterModel
 from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.per_step import PrivateTraining
@@ -34,7 +34,6 @@ from microtome.errors import ModelError, ParameterError, TableError
 from microtome.images import ImageSet
 from microtome.private.batches import BatchPrivacy
 from microtome.private.randomness import Randomness, SystemRandomness
-from microtome.private.settings import option
 from microtome.progress import Progress, silent
 from microtome.published import ImageRelease, check_output
 from microtome.training import seed_of
@@ -65,13 +64,13 @@ class DomainAdapter:
         epsilon: float | None = None,
         delta: float | None = None,
         settings: AdaptationSettings | None = None,
-        neighbours: str = Neighbours.BLANK_ONE,
-        accountant: str = Accountant.EXACT,
+        neighbours: str = BatchPrivacy.neighbours,
+        accountant: str = BatchPrivacy.accountant,
         image_size: tuple[int, int] | None = None,
         source_range: tuple[float, float] | None = None,
         target_range: tuple[float, float] | None = None,
         classes: Sequence[Any] | None = None,
-        allow_large_delta: bool = False,
+        allow_large_delta: bool = BatchPrivacy.allow_large_delta,
         random_state: int | None = None,
     ) -> None:
         if random_state is not None:
@@ -84,8 +83,8 @@ class DomainAdapter:
             self.privacy = BatchPrivacy(
                 epsilon=epsilon,
                 delta=delta,
-                neighbours=option(Neighbours, neighbours, "neighbours"),
-                accountant=option(Accountant, accountant, "accountant"),
+                neighbours=neighbours,
+                accountant=accountant,
                 num_slices=self.settings.num_slices,
                 slice_dim=self.settings.slice_dim,
                 batch_size=self.settings.batch_size,

@@ -10,12 +10,10 @@ from microtome.accounting import Accountant, DirectionKind, Event, FailureEvent,
 from microtome.auditing.image_scene import ImageScene, build_alike_scene, build_image_scene
 from microtome.auditing.table_scene import TableScene, build_table_scene
 from microtome.errors import ParameterError
-from microtome.private import PrivacySettings
-from microtome.private.image_plan import IMAGE_PROFILE_SHARE
 from microtome.private.plan import plan_profile
-from microtome.private.settings import NO_PIVOT, PROFILE_SHARES
 from microtome.published import Artefact, ImageMomentsMechanism, ReleaseKind
 from microtome.schema import Column, ImageSchema, Kind, Schema, initial_cells
+from microtome.settings import NO_PIVOT, PrivacySettings
 
 _LEVELS = 13
 """Values of a column of counted tables: a prime, for the sake of Latin squares."""
@@ -161,7 +159,6 @@ class AuditSetting:
             subsample=self.subsample,
             pivot=self.pivot,
             capacity=capacity if padded else None,
-            profile_share=IMAGE_PROFILE_SHARE if self.images else PROFILE_SHARES[kind],
             allow_large_delta=True,
         )
 

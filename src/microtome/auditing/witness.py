@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 
 from microtome.accounting import Ledger
+from microtome.api import release
 from microtome.auditing.image_scene import ImageScene, Pictures
 from microtome.auditing.scene import Coins, Group, Places, Scene
 from microtome.auditing.table_scene import Records, TableScene
-from microtome.private import Door, PrivacySettings, RunSettings, SystemRandomness, release, release_images
+from microtome.private import Door, SystemRandomness
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_source import ClassRows
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism
 from microtome.private.table_source import sampled
 from microtome.published import Artefact, ImageRelease, ImageRowsRelease, RecordsRelease, Release
+from microtome.settings import PrivacySettings, RunSettings
 
 NOBODY = -1
 """The record behind a null row."""
@@ -129,29 +131,14 @@ def _owners(door: Door, published: ImageRowsRelease, present: Pictures) -> Place
 
 def publish_release(scene: Scene[Any], settings: PrivacySettings, coins: Coins, output: Path) -> Sighting:
     """Release the data that ``coins`` say by the public function, and look at nothing but the file."""
-    options: dict[str, Any] = {
-        "epsilon": settings.epsilon,
-        "delta": settings.delta,
-        "output": output,
-        "neighbours": settings.neighbours,
-        "accountant": settings.accountant,
-        "directions": settings.directions,
-        "num_slices": settings.num_slices,
-        "slice_dim": settings.slice_dim,
-        "subsample": settings.subsample,
-        "capacity": settings.capacity,
-        "profile_share": settings.profile_share,
-        "kind": settings.kind,
-        "allow_large_delta": settings.allow_large_delta,
-        "run": RunSettings(threads=1, force=True),
-    }
+    run = RunSettings(threads=1, force=True)
     if isinstance(scene, ImageScene):
         pictures = scene.present(coins)
-        images = release_images(pictures.image_set(scene.schema), scene.schema, **options)
+        images = release(pictures.image_set(scene.schema), scene.schema, privacy=settings, output=output, run=run)
         return ImageSighting(scene=scene, coins=coins, present=pictures, release=images, settings=settings)
     assert isinstance(scene, TableScene)
     records = scene.present(coins)
-    published = release(records.table, scene.schema, pivot=settings.pivot, **options)
+    published = release(records.table, scene.schema, privacy=settings, output=output, run=run)
     return TableSighting(scene=scene, coins=coins, present=records, release=published, settings=settings)
 
 

@@ -24,9 +24,9 @@ from microtome.private.pipeline import ordered_map
 from microtome.private.plan import check_size
 from microtome.private.randomness import Randomness, SystemRandomness
 from microtome.private.reservation import reserved
-from microtome.private.settings import PrivacySettings, RunSettings
 from microtome.published import Artefact, ContainerWriter, Contents, Manifest, Promise, check_output, digest
 from microtome.published.container import DIGEST
+from microtome.settings import PrivacySettings, RunSettings
 
 
 class Source(Protocol):
