@@ -263,9 +263,7 @@ class Ledger:
             left=None if budget is None else _remaining(events, budget),
             frozen=frozen,
             entries=tuple(entry for entry in book.entries if entry.dataset == dataset),
-            budgets=tuple(
-                record for record in book.records if isinstance(record, SetBudget) and record.dataset == dataset
-            ),
+            budgets=tuple(change for change in book.budget_changes if change.dataset == dataset),
         )
 
     def _read(self) -> Book:

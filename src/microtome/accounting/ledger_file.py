@@ -17,10 +17,10 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from microtome.accounting.json_record import Json
 from microtome.accounting.ledger_place import require_one_name
 from microtome.accounting.ledger_records import (
     Book,
-    Json,
     Record,
     Reserve,
     SetBudget,

@@ -12,16 +12,16 @@ and a sequence that no ledger can have written is an error.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, assert_never
 
 from microtome.accounting.accountant import Accountant
 from microtome.accounting.events import Event, event_from_dict
+from microtome.accounting.json_record import Json, TaggedRecord
 from microtome.accounting.neighbours import Neighbours
 from microtome.accounting.ranges import require_positive, require_probability
 from microtome.errors import ParameterError
 
 RESERVED, RELEASED, CANCELLED = "reserved", "released", "cancelled"
-Json = dict[str, object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ class Reserve:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settle:
+class Settle(TaggedRecord):
     """An entry's result was written; ``time`` is None where a book of version 1 did not say when."""
 
     kind: ClassVar[str] = "settle"
@@ -107,22 +107,22 @@ class Settle:
     artefact: str
     time: str | None
 
-    def to_dict(self) -> Json:
-        """The record as a JSON object."""
-        return {"kind": self.kind, "id": self.id, "artefact": self.artefact, "time": self.time}
+    def closed(self, entry: Entry) -> Entry:
+        """The entry after this."""
+        return replace(entry, status=RELEASED, artefact=self.artefact)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cancel:
+class Cancel(TaggedRecord):
     """An entry came to nothing."""
 
     kind: ClassVar[str] = "cancel"
     id: str
     time: str | None
 
-    def to_dict(self) -> Json:
-        """The record as a JSON object."""
-        return {"kind": self.kind, "id": self.id, "time": self.time}
+    def closed(self, entry: Entry) -> Entry:
+        """The entry after this."""
+        return replace(entry, status=CANCELLED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,23 +160,38 @@ class Book:
         _ = book.entries
         return book
 
-    @cached_property
+    @property
     def entries(self) -> tuple[Entry, ...]:
         """All entries as they are now, in the order of their reservation."""
-        entries: dict[str, Entry] = {}
-        for record in self.records:
-            if isinstance(record, Reserve):
-                if record.entry.id in entries:
-                    raise ParameterError(f"two entries have the same id {record.entry.id!r}")
-                entries[record.entry.id] = record.entry
-            elif isinstance(record, Settle | Cancel):
-                entries[record.id] = _closed(entries.get(record.id), record)
-        return tuple(entries.values())
+        return self._read_in_turn[0]
+
+    @property
+    def budget_changes(self) -> tuple[SetBudget, ...]:
+        """All budgets that were ever set, in turn."""
+        return self._read_in_turn[1]
 
     @cached_property
     def budgets(self) -> Mapping[str, Budget]:
         """The budgets that are in force, by data set."""
-        return {record.dataset: record.budget for record in self.records if isinstance(record, SetBudget)}
+        return {record.dataset: record.budget for record in self.budget_changes}
+
+    @cached_property
+    def _read_in_turn(self) -> tuple[tuple[Entry, ...], tuple[SetBudget, ...]]:
+        entries: dict[str, Entry] = {}
+        changes: list[SetBudget] = []
+        for record in self.records:
+            match record:
+                case Reserve():
+                    if record.entry.id in entries:
+                        raise ParameterError(f"two entries have the same id {record.entry.id!r}")
+                    entries[record.entry.id] = record.entry
+                case Settle() | Cancel():
+                    entries[record.id] = _closed(entries.get(record.id), record)
+                case SetBudget():
+                    changes.append(record)
+                case _:
+                    assert_never(record)
+        return tuple(entries.values()), tuple(changes)
 
 
 def _closed(entry: Entry | None, record: Settle | Cancel) -> Entry:
@@ -184,9 +199,7 @@ def _closed(entry: Entry | None, record: Settle | Cancel) -> Entry:
         raise ParameterError(f"the ledger has no entry {record.id!r}")
     if entry.status != RESERVED:
         raise ParameterError(f"entry {record.id!r} is {entry.status} already; {record.kind!r} cannot change that")
-    if isinstance(record, Settle):
-        return replace(entry, status=RELEASED, artefact=record.artefact)
-    return replace(entry, status=CANCELLED)
+    return record.closed(entry)
 
 
 def record_from_dict(given: Mapping[str, object]) -> Record:

@@ -21,18 +21,25 @@ from scipy import special
 
 from microtome.accounting.divergence import (
     Pair,
+    event_pair,
     gaussian_pair,
     slice_hockey_stick,
-    slice_pair,
     subsampled_pair,
 )
-from microtome.accounting.events import Event, FailureEvent, GaussianEvent, SliceEvent, SubsampledEvent, counted
+from microtome.accounting.events import (
+    Event,
+    FailureEvent,
+    GaussianEvent,
+    SliceEvent,
+    SubsampledEvent,
+    counted,
+    refuse_event,
+)
 from microtome.accounting.gaussian import FloatArray, gaussian_delta
 from microtome.accounting.inversion import Profile
 from microtome.accounting.loss_distribution import LossDistribution
 from microtome.accounting.merging import merged
 from microtome.accounting.projection_law import panel_nodes
-from microtome.errors import ParameterError
 
 _LOWEST_DEVIATE, _HIGHEST_DEVIATE = -8.5, 10.0
 _PANEL_WIDTH = 0.75
@@ -64,19 +71,19 @@ def compose(events: Sequence[Event]) -> Composition:
     subsampled: list[tuple[SubsampledEvent, int]] = []
     failures: list[float] = []
     for given, count in counted(events):
-        event = given.event if isinstance(given, SubsampledEvent) and given.rate == 1 else given
-        if isinstance(event, GaussianEvent):
-            squares.append(count * event.mu**2)
-        elif isinstance(event, SliceEvent):
-            mu = event.constant_mu
-            slices.extend([(event, count)] if mu is None else [])
-            squares.extend([] if mu is None else [count * mu**2])
-        elif isinstance(event, SubsampledEvent):
-            subsampled.append((event, count))
-        elif isinstance(event, FailureEvent):
-            failures.append(count * event.probability)
-        else:
-            raise ParameterError(f"no accountant knows the event {event!r}")
+        match given:
+            case GaussianEvent(mu=mu) | SliceEvent(constant_mu=float(mu)):
+                squares.append(count * mu**2)
+            case SubsampledEvent(rate=1, event=SliceEvent(constant_mu=float(mu))):
+                squares.append(count * mu**2)
+            case (SliceEvent() as event) | SubsampledEvent(rate=1, event=event):
+                slices.append((event, count))
+            case SubsampledEvent():
+                subsampled.append((given, count))
+            case FailureEvent():
+                failures.append(count * given.probability)
+            case _:
+                refuse_event(given)
     return Composition(
         mu=math.sqrt(math.fsum(squares)),
         slices=tuple(slices),
@@ -132,10 +139,7 @@ def _deviate_edges(kink: float) -> FloatArray:
 
 
 def _convolved_profile(parts: Composition) -> Profile:
-    pairs = [
-        (slice_pair(event) if isinstance(event, SliceEvent) else subsampled_pair(event), count)
-        for event, count in merged([*parts.slices, *parts.subsampled])
-    ]
+    pairs = [(event_pair(event), count) for event, count in merged([*parts.slices, *parts.subsampled])]
     if parts.mu > 0:
         pairs.append((gaussian_pair(parts.mu), 1))
     orders = [LossDistribution(pairs)]
