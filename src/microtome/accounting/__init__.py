@@ -33,8 +33,10 @@ from microtome.accounting.events import (
     SliceEvent,
     SubsampledEvent,
     event_from_dict,
+    events_of,
 )
 from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
+from microtome.accounting.json_record import JsonRecord
 from microtome.accounting.ledger import Account, Ledger, Remaining, dataset_name
 from microtome.accounting.ledger_records import Budget, Entry
 from microtome.accounting.neighbours import Neighbours
@@ -50,6 +52,7 @@ __all__ = [
     "Event",
     "FailureEvent",
     "GaussianEvent",
+    "JsonRecord",
     "Ledger",
     "Neighbours",
     "Remaining",
@@ -62,6 +65,7 @@ __all__ = [
     "epsilon",
     "epsilon_by_accountant",
     "event_from_dict",
+    "events_of",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",

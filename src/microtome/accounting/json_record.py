@@ -105,7 +105,7 @@ def _read(wanted: Any, value: Any, name: str) -> Any:
         return float(value)
     if type(value) is wanted:
         return value
-    raise ParameterError(f"{name} must be {_in_words(wanted)}, got {value!r}")
+    raise ParameterError(f"{name} is {value!r}; it must be {_in_words(wanted)}")
 
 
 def _in_words(wanted: Any) -> str:

@@ -155,7 +155,6 @@ class Door:
         if mechanism is None or first.total is None:
             raise MicrotomeError("a release does not say how it was made; nothing was written")
         return Manifest(
-            kind=self.settings.kind,
             software=f"microtome {microtome.__version__}",
             promise=self._promise(published),
             mechanism=mechanism,

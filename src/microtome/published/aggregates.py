@@ -22,16 +22,13 @@ class AggregatesRelease(Release):
             within columns and wherever the pivot is involved.
     """
 
-    def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
+    def __init__(
+        self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]], mechanism: AggregateMechanism
+    ) -> None:
         super().__init__(path, manifest, arrays)
+        self.mechanism = mechanism
         self.first: NDArray[np.float64] = arrays["aggregates/first"]
         self.second: NDArray[np.float64] = arrays["aggregates/second"]
-
-    @property
-    def mechanism(self) -> AggregateMechanism:
-        """How the tables were made."""
-        assert isinstance(self.manifest.mechanism, AggregateMechanism)
-        return self.manifest.mechanism
 
     @property
     def pivot(self) -> int | None:
