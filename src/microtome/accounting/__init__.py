@@ -29,6 +29,7 @@ from microtome.accounting.events import (
     Event,
     FailureEvent,
     GaussianEvent,
+    RepeatableEvent,
     RepeatedEvent,
     SliceEvent,
     SubsampledEvent,
@@ -36,7 +37,6 @@ from microtome.accounting.events import (
     events_of,
 )
 from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
-from microtome.accounting.json_record import JsonRecord
 from microtome.accounting.ledger import Account, Ledger, Remaining, dataset_name
 from microtome.accounting.ledger_records import Budget, Entry
 from microtome.accounting.neighbours import Neighbours
@@ -52,10 +52,10 @@ __all__ = [
     "Event",
     "FailureEvent",
     "GaussianEvent",
-    "JsonRecord",
     "Ledger",
     "Neighbours",
     "Remaining",
+    "RepeatableEvent",
     "RepeatedEvent",
     "SliceEvent",
     "SubsampledEvent",

@@ -12,9 +12,9 @@ W = ‖(x − x')U‖² (``docs/privacy.md``, section 2):
 from dataclasses import dataclass
 from enum import StrEnum
 
-from microtome.accounting.json_record import JsonRecord
 from microtome.accounting.ranges import require_count
 from microtome.errors import ParameterError
+from microtome.json_record import JsonRecord
 
 
 class DirectionKind(StrEnum):

@@ -8,12 +8,12 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Never, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, assert_never
 
 from microtome.accounting.directions import Directions
-from microtome.accounting.json_record import Json, TaggedRecord, record_of_kind
 from microtome.accounting.ranges import require_count, require_nonnegative, require_positive
 from microtome.errors import ParameterError
+from microtome.json_record import Json, TaggedRecord, record_of_kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +125,9 @@ class FailureEvent(TaggedRecord):
             raise ParameterError(f"probability must be between 0 and 1, got {self.probability!r}")
 
 
+RepeatableEvent = GaussianEvent | SliceEvent | SubsampledEvent
+
+
 @dataclass(frozen=True, kw_only=True)
 class RepeatedEvent(TaggedRecord):
     """The same done ``count`` times, one after the other, each time with fresh randomness.
@@ -136,14 +139,14 @@ class RepeatedEvent(TaggedRecord):
 
     kind: ClassVar[str] = "repeated"
     count: int
-    event: GaussianEvent | SliceEvent | SubsampledEvent
+    event: RepeatableEvent
 
     def __post_init__(self) -> None:
         require_count("count", self.count)
 
 
-Event = GaussianEvent | SliceEvent | SubsampledEvent | FailureEvent | RepeatedEvent
-SingleEvent = GaussianEvent | SliceEvent | SubsampledEvent | FailureEvent
+SingleEvent = RepeatableEvent | FailureEvent
+Event = SingleEvent | RepeatedEvent
 
 
 EVENTS: tuple[type[Event], ...] = (GaussianEvent, SliceEvent, SubsampledEvent, FailureEvent, RepeatedEvent)
@@ -160,13 +163,52 @@ def counted(events: Iterable[Event]) -> list[tuple[SingleEvent, int]]:
             case GaussianEvent() | SliceEvent() | SubsampledEvent() | FailureEvent():
                 counts[event] += 1
             case _:
-                refuse_event(event)
+                raise ParameterError(f"no accountant knows the event {event!r}")
     return list(counts.items())
 
 
-def refuse_event(event: Never) -> Never:
-    """The end of every match over events: the type checker proves that none gets there, and none passes if it does."""
-    raise ParameterError(f"no accountant knows the event {event!r}")
+@dataclass(frozen=True, kw_only=True)
+class Composition:
+    """Events by how they compose, each with how often it happens.
+
+    Attributes:
+        mu_squared: Σμ² of all Gaussian mechanisms.
+        slices: slices of all rows.
+        subsampled: slices of Poisson samples.
+        failure: the probabilities of failure, added up.
+    """
+
+    mu_squared: float
+    slices: tuple[tuple[SliceEvent, int], ...]
+    subsampled: tuple[tuple[SubsampledEvent, int], ...]
+    failure: float
+
+    @property
+    def mu(self) -> float:
+        """μ₀ of all Gaussian mechanisms together."""
+        return math.sqrt(self.mu_squared)
+
+
+def compose(events: Iterable[Event]) -> Composition:
+    """Sort events by how they compose; what is no known event is refused."""
+    squares: list[float] = []
+    slices: list[tuple[SliceEvent, int]] = []
+    subsampled: list[tuple[SubsampledEvent, int]] = []
+    failures: list[float] = []
+    for event, count in counted(events):
+        match event:
+            case GaussianEvent():
+                squares.append(count * event.mu**2)
+            case SliceEvent():
+                slices.append((event, count))
+            case SubsampledEvent():
+                subsampled.append((event, count))
+            case FailureEvent():
+                failures.append(count * event.probability)
+            case _:
+                assert_never(event)
+    gaussian, failure = math.fsum(squares), math.fsum(failures)
+    return Composition(mu_squared=gaussian, slices=tuple(slices), subsampled=tuple(subsampled), failure=failure)
 
 
 def events_of(kind: type[Kept], events: Iterable[Event]) -> list[Kept]:

@@ -120,6 +120,15 @@ class Ledger:
         self._guard = threading.Lock()
         self._read()
 
+    @classmethod
+    def of(cls, given: "Ledger | str | Path | None") -> "Ledger":
+        """The ledger that is given, itself or by its path; without either one that is kept in memory."""
+        match given:
+            case Ledger():
+                return given
+            case str() | Path() | None:
+                return cls(given)
+
     @property
     def path(self) -> Path | None:
         """Where the book is kept; None for one in memory."""

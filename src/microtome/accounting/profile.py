@@ -14,7 +14,6 @@ Probabilities of failure add to δ.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
@@ -26,15 +25,7 @@ from microtome.accounting.divergence import (
     slice_hockey_stick,
     subsampled_pair,
 )
-from microtome.accounting.events import (
-    Event,
-    FailureEvent,
-    GaussianEvent,
-    SliceEvent,
-    SubsampledEvent,
-    counted,
-    refuse_event,
-)
+from microtome.accounting.events import Composition, Event, compose
 from microtome.accounting.gaussian import FloatArray, gaussian_delta
 from microtome.accounting.inversion import Profile
 from microtome.accounting.loss_distribution import LossDistribution
@@ -47,54 +38,21 @@ _NODES_PER_PANEL = 16
 _GRADING = np.array([0.0, 0.001, 0.005, 0.02, 0.06, 0.15, 0.35])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Composition:
-    """Events sorted by how they compose.
-
-    Attributes:
-        mu: μ₀ of all Gaussian mechanisms together.
-        slices: slices with a random energy W, and how often each was made.
-        subsampled: slices of Poisson samples, and how often each was made.
-        failure: the probabilities of failure, added up.
-    """
-
-    mu: float
-    slices: tuple[tuple[SliceEvent, int], ...]
-    subsampled: tuple[tuple[SubsampledEvent, int], ...]
-    failure: float
-
-
-def compose(events: Sequence[Event]) -> Composition:
-    """Sort events by how they compose; what is no known event is refused."""
-    squares: list[float] = []
-    slices: list[tuple[SliceEvent, int]] = []
-    subsampled: list[tuple[SubsampledEvent, int]] = []
-    failures: list[float] = []
-    for given, count in counted(events):
-        match given:
-            case GaussianEvent(mu=mu) | SliceEvent(constant_mu=float(mu)):
-                squares.append(count * mu**2)
-            case SubsampledEvent(rate=1, event=SliceEvent(constant_mu=float(mu))):
-                squares.append(count * mu**2)
-            case (SliceEvent() as event) | SubsampledEvent(rate=1, event=event):
-                slices.append((event, count))
-            case SubsampledEvent():
-                subsampled.append((given, count))
-            case FailureEvent():
-                failures.append(count * given.probability)
-            case _:
-                refuse_event(given)
+def _settled(parts: Composition) -> Composition:
+    """The same with samples that hold all records as what they are, and slices of a constant W as Gaussians."""
+    sliced = [*parts.slices, *((part.event, count) for part, count in parts.subsampled if part.rate == 1)]
+    constant = [count * mu**2 for event, count in sliced if (mu := event.constant_mu) is not None]
     return Composition(
-        mu=math.sqrt(math.fsum(squares)),
-        slices=tuple(slices),
-        subsampled=tuple(subsampled),
-        failure=math.fsum(failures),
+        mu_squared=math.fsum([parts.mu_squared, *constant]),
+        slices=tuple((event, count) for event, count in sliced if event.constant_mu is None),
+        subsampled=tuple((part, count) for part, count in parts.subsampled if part.rate != 1),
+        failure=parts.failure,
     )
 
 
 def exact_profile(events: Sequence[Event]) -> Profile:
     """The function ε ↦ δ(ε), ε ≥ 0, of all ``events`` together."""
-    parts = compose(events)
+    parts = _settled(compose(events))
     without_failure = _profile(parts)
     return lambda epsilon: min(1.0, parts.failure + without_failure(epsilon))
 

@@ -25,7 +25,6 @@ from scipy import special
 
 from microtome.accounting.directions import DirectionKind, Directions
 from microtome.accounting.gaussian import FloatArray
-from microtome.errors import ParameterError
 
 _UPPER_TAIL = 1e-22
 _LOWER_TAIL = 1e-14
@@ -112,13 +111,8 @@ def panel_nodes(edges: FloatArray, nodes_per_panel: int) -> tuple[FloatArray, Fl
 
 
 def _axis(directions: Directions) -> _Axis:
-    match directions.kind:
-        case DirectionKind.GAUSSIAN:
-            return _chi_axis(directions)
-        case DirectionKind.ORTHOGONAL:
-            return _beta_axis(directions)
-        case DirectionKind.FIXED:
-            raise ParameterError("fixed directions have no law: what they let through is bounded, and constant")
+    axes = {DirectionKind.GAUSSIAN: _chi_axis, DirectionKind.ORTHOGONAL: _beta_axis}
+    return axes[directions.kind](directions)  # what fixed ones let through is a constant
 
 
 def _chi_axis(directions: Directions) -> _Axis:

@@ -26,15 +26,7 @@ from scipy import special
 from scipy.optimize import minimize_scalar
 
 from microtome.accounting.directions import DirectionKind
-from microtome.accounting.events import (
-    Event,
-    FailureEvent,
-    GaussianEvent,
-    SliceEvent,
-    SubsampledEvent,
-    counted,
-    refuse_event,
-)
+from microtome.accounting.events import Event, SliceEvent, SubsampledEvent, compose
 from microtome.accounting.gaussian import FloatArray
 from microtome.errors import ParameterError
 
@@ -124,27 +116,14 @@ def paper_conversion(rdp: FloatArray, alpha: FloatArray, delta: float) -> FloatA
 
 
 def _epsilon(events: Sequence[Event], delta: float, curve: Curve, convert: Conversion) -> float:
-    squares: list[float] = []
-    slices: list[tuple[SliceEvent, int]] = []
-    sampled: list[tuple[SubsampledEvent, int]] = []
-    for event, count in counted(events):
-        match event:
-            case GaussianEvent():
-                squares.append(count * event.mu**2)
-            case SliceEvent():
-                slices.append((event, count))
-            case SubsampledEvent():
-                sampled.append((event, count))
-            case FailureEvent():
-                delta -= count * event.probability
-            case _:
-                refuse_event(event)
+    parts = compose(events)
+    delta -= parts.failure
     if delta <= 0:
         return math.inf
-    plain = bool(squares or slices)
-    share = delta / max(1, sum(count for _, count in sampled) + plain)
-    total = sum(count * _amplified(event, share, curve, convert) for event, count in sampled)
-    return total + (_minimised(math.fsum(squares), slices, share, curve, convert) if plain else 0.0)
+    plain = bool(parts.mu_squared or parts.slices)
+    share = delta / max(1, sum(count for _, count in parts.subsampled) + plain)
+    total = sum(count * _amplified(event, share, curve, convert) for event, count in parts.subsampled)
+    return total + (_minimised(parts.mu_squared, parts.slices, share, curve, convert) if plain else 0.0)
 
 
 def _amplified(event: SubsampledEvent, delta: float, curve: Curve, convert: Conversion) -> float:

@@ -103,12 +103,13 @@ def _setting(given: Mapping[str, object], schema: Path | None, images: bool, as_
 
     held: Schema | ImageSchema | None = None
     if schema is not None:
-        held = ImageSchema.load(schema) if is_image_document(schema) else Schema.load(schema)
+        of_images = is_image_document(schema)
+        images, held = images or of_images, ImageSchema.load(schema) if of_images else Schema.load(schema)
     types: dict[str, type[StrEnum]] = {"kind": AuditKind, "directions": DirectionKind, "accountant": Accountant}
     typed = {name: _member(types[name], value) if name in types else value for name, value in given.items()}
     return AuditSetting(
         **typed,  # type: ignore[arg-type]
-        images=images or isinstance(held, ImageSchema),
+        images=images,
         schema=held,
         as_published=as_published,
     )

@@ -29,9 +29,9 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.accounting import Event, FailureEvent, GaussianEvent, calibrate_noise
+from microtome.accounting import Event, FailureEvent, GaussianEvent
 from microtome.errors import MicrotomeError, ParameterError
-from microtome.private.plan import ROUNDING
+from microtome.private.plan import ROUNDING, least_noise
 from microtome.private.randomness import Randomness, noisy_counts
 from microtome.private.settings import NO_PIVOT, PrivacySettings
 from microtome.schema import Codebook, Schema
@@ -102,12 +102,7 @@ def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event
     tables = columns * (columns - 1) // 2 + (0 if choose_pivot(settings, schema) is None else columns)
     touched = max(settings.neighbours.cells_changed * tables, 1)
     failure = FailureEvent(probability=touched * ROUNDING, reason="rounding of the tables")
-    unit = calibrate_noise(
-        lambda scale: [*spent, GaussianEvent(mu=1.0 / scale), failure],
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        accountant=settings.accountant,
-    )
+    unit = least_noise(settings, lambda scale: [*spent, GaussianEvent(mu=1.0 / scale), failure])
     return TableBudget(unit_noise=unit, events=(GaussianEvent(mu=1.0 / unit), failure))
 
 

@@ -14,10 +14,11 @@ from microtome.schema import CategoryCells, Cells, Column, Kind, NumberCells, Ou
 def cell_indices(array: pa.Array, column: Column, cells: Cells) -> NDArray[np.int64]:
     """The cell of every value of a column; an error that names column and value where there is none."""
     array = checked(array, column)
-    if isinstance(cells, CategoryCells):
-        found = _locate_categories(array, column, cells)
-    else:
-        found = _locate_numbers(array, column, cells)
+    match cells:
+        case CategoryCells():
+            found = _locate_categories(array, column, cells)
+        case NumberCells():
+            found = _locate_numbers(array, column, cells)
     if array.null_count:
         found[_mask(array)] = len(cells) - 1
     return found

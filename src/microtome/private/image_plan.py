@@ -28,9 +28,8 @@ from microtome.accounting import (
     GaussianEvent,
     SliceEvent,
     SubsampledEvent,
-    calibrate_noise,
 )
-from microtome.private.plan import ROUNDING
+from microtome.private.plan import ROUNDING, least_noise
 from microtome.private.settings import PrivacySettings
 from microtome.published import ReleaseKind
 from microtome.schema import ImageSchema
@@ -124,12 +123,7 @@ def plan_image_slices(settings: PrivacySettings, schema: ImageSchema, spent: Seq
         symmetric = settings.neighbours.symmetric
         return (SubsampledEvent(rate=settings.subsample, event=sliced, symmetric=symmetric), *failures)
 
-    noise_scale = calibrate_noise(
-        lambda scale: [*spent, *events(scale)],
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        accountant=settings.accountant,
-    )
+    noise_scale = least_noise(settings, lambda scale: [*spent, *events(scale)])
     return ImageSlicePlan(law=law, noise_scale=noise_scale, row_distance=distance, events=events(noise_scale))
 
 
@@ -148,18 +142,15 @@ def class_rows(counts: Sequence[float], noise: float, settings: PrivacySettings)
 
 def expected_image_bytes(settings: PrivacySettings, schema: ImageSchema, num_images: int, count_noise: float) -> int:
     """The size of a release before anything is published: that of its rows if classes are alike, or of its moments."""
-    if settings.kind is ReleaseKind.AGGREGATES:
-        return 8 * schema.num_classes * (schema.dim**2 + 2 * schema.dim + 1)
-    alike = [num_images / schema.num_classes] * schema.num_classes
-    law = settings.direction_law(schema.dim)
-    return 2 * law.count * sum(class_rows(alike, count_noise, settings)) + 8 * law.dim * law.count
+    match settings.kind:
+        case ReleaseKind.AGGREGATES:
+            return 8 * schema.num_classes * (schema.dim**2 + 2 * schema.dim + 1)
+        case ReleaseKind.RECORDS:
+            alike = [num_images / schema.num_classes] * schema.num_classes
+            law = settings.direction_law(schema.dim)
+            return 2 * law.count * sum(class_rows(alike, count_noise, settings)) + 8 * law.dim * law.count
 
 
 def _unit_noise(settings: PrivacySettings, others: Sequence[Event]) -> float:
     """Noise of one number of sensitivity 1 that fits beside the other events."""
-    return calibrate_noise(
-        lambda scale: [*others, GaussianEvent(mu=1.0 / scale)],
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        accountant=settings.accountant,
-    )
+    return least_noise(settings, lambda scale: [*others, GaussianEvent(mu=1.0 / scale)])

@@ -32,13 +32,16 @@ class ImageBlock:
 
 def open_images(source: Any, *, labels: str | Path | None = None, part: str | None = None) -> ImageSet:
     """An image set from a path or from memory."""
-    if isinstance(source, ImageSet):
-        if labels is not None or part is not None:
+    match source:
+        case str() | Path():
+            return read_images(source, labels=labels, part=part)
+        case ImageSet() if labels is None and part is None:
+            return source
+        case ImageSet():
             raise TableError("labels and part say where in a file to look; images in memory have none")
-        return source
-    if isinstance(source, str | Path):
-        return read_images(source, labels=labels, part=part)
-    raise TableError(f"cannot read images from {type(source).__name__}; give a path, or ImageSet.from_arrays(…)")
+        case _:
+            name = type(source).__name__
+            raise TableError(f"cannot read images from {name}; give a path, or ImageSet.from_arrays(…)")
 
 
 class PrivateImages:

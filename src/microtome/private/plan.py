@@ -7,7 +7,7 @@ can go wrong with small probability is an event of its own and comes out of δ.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from scipy.stats import binom
@@ -87,13 +87,20 @@ class SlicePlan:
         law = self.law
         if dim > law.dim:
             raise MicrotomeError(f"rows have {dim} coordinates, where {law.dim} was the most; nothing more is released")
-        if law.kind is DirectionKind.GAUSSIAN:
-            stretched = self.noise_scale * math.sqrt(law.dim / dim) * (1.0 + _ROUNDED_UP)
-            return replace(self, law=replace(law, dim=dim), noise_scale=stretched)
-        if self.fills_rows:
-            slices = -(-dim // law.slice_dim)
-            return replace(self, law=replace(law, dim=slices * law.slice_dim, num_slices=slices))
-        return self
+        match law.kind:
+            case DirectionKind.GAUSSIAN:
+                stretched = self.noise_scale * math.sqrt(law.dim / dim) * (1.0 + _ROUNDED_UP)
+                return replace(self, law=replace(law, dim=dim), noise_scale=stretched)
+            case DirectionKind.ORTHOGONAL if self.fills_rows:
+                slices = -(-dim // law.slice_dim)
+                return replace(self, law=replace(law, dim=slices * law.slice_dim, num_slices=slices))
+            case DirectionKind.ORTHOGONAL | DirectionKind.FIXED:
+                return self
+
+
+def least_noise(settings: PrivacySettings, build: Callable[[float], Sequence[Event]]) -> float:
+    """The least σ at which ``build(σ)``, all that is done to the data, keeps the promise of the settings."""
+    return calibrate_noise(build, epsilon=settings.epsilon, delta=settings.delta, accountant=settings.accountant)
 
 
 def check_size(settings: PrivacySettings, num_records: int, origin: str) -> None:
@@ -143,12 +150,7 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     failures: list[Event] = [FailureEvent(probability=touched * ROUNDING, reason="rounding of the profile")]
     if threshold:
         failures.append(FailureEvent(probability=threshold, reason="a category of one record alone shows"))
-    total_mu = 1.0 / calibrate_noise(
-        lambda scale: [GaussianEvent(mu=1.0 / scale), *failures],
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        accountant=settings.accountant,
-    )
+    total_mu = 1.0 / least_noise(settings, lambda scale: [GaussianEvent(mu=1.0 / scale), *failures])
     mu = math.sqrt(settings.profile_share) * total_mu
     budget = ProfileBudget(mu=mu, threshold_delta=threshold, neighbours=settings.neighbours)
     return ProfilePlan(budget=budget, events=(GaussianEvent(mu=mu), *failures))
@@ -175,10 +177,5 @@ def plan_slices(settings: PrivacySettings, schema: Schema, spent: Sequence[Event
         symmetric=settings.neighbours.symmetric,
         failures=tuple(failures),
     )
-    noise_scale = calibrate_noise(
-        lambda scale: [*spent, *replace(plan, noise_scale=scale).events],
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        accountant=settings.accountant,
-    )
+    noise_scale = least_noise(settings, lambda scale: [*spent, *replace(plan, noise_scale=scale).events])
     return replace(plan, noise_scale=noise_scale)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ class AggregatesRelease(Release):
         second: Noisy counts of every pair of levels of two columns by class (classes × d × d), symmetric; zero
             within columns and wherever the pivot is involved.
     """
+
+    holds: ClassVar[str] = "a table, of aggregates"
 
     def __init__(
         self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]], mechanism: AggregateMechanism

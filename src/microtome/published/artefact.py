@@ -73,9 +73,7 @@ class Artefact:
                 arrays = {name: file.get_tensor(name) for name in names}
             _check_arrays(manifest, arrays)
             manifest.promise.verify()
-            release = _opened(path, manifest, arrays)
-            if not isinstance(release, cls):
-                raise ReleaseError(f"it is a release of {release.holds}, where one of {cls.holds} is needed")
+            release = narrowed(_opened(path, manifest, arrays), cls)
             release._check(verify=verify)
             check_events(manifest)
         except (SafetensorError, OSError) as error:
@@ -132,12 +130,19 @@ def _opened(path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> 
             return ImageMomentsRelease(path, manifest, arrays, mechanism)
 
 
+Kept = TypeVar("Kept", bound=Artefact)
+
+
+def narrowed(release: Artefact, wanted: type[Kept]) -> Kept:
+    """The release, known to be of a class; one of another is refused."""
+    if not isinstance(release, wanted):
+        raise ReleaseError(f"it is a release of {release.holds}, where one of {wanted.holds} is needed")
+    return release
+
+
 def unknown_release(release: Artefact) -> ReleaseError:
     """The end of every match over releases: a kind that it does not know is an error."""
     return ReleaseError(f"{release.path}: nothing is known of a release of the class {type(release).__name__}")
-
-
-Kept = TypeVar("Kept", bound=Artefact)
 
 
 def keep_temporary(release: Kept, directory: Path) -> Kept:

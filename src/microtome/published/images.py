@@ -47,6 +47,11 @@ class ImageRelease(Artefact):
         return self.mechanism.count_noise
 
     @property
+    def noise_scale(self) -> float:
+        """The standard deviation σ of the noise in every number of a row, or of second moments."""
+        return self.mechanism.noise_scale
+
+    @property
     def radius(self) -> float:
         """The norm of encoded images that is the unit of everything else in the file."""
         return self.mechanism.radius
@@ -73,6 +78,7 @@ class ImageMomentsRelease(ImageRelease):
         spreads: Noisy sums of each class's spreads.
     """
 
+    holds: ClassVar[str] = "images, of aggregates"
     mechanism: ImageMomentsMechanism
 
     def __init__(
@@ -100,6 +106,7 @@ class ImageRowsRelease(ImageRelease):
         directions: The matrix U (d × m').
     """
 
+    holds: ClassVar[str] = "images, of records"
     mechanism: ImageRowsMechanism
 
     def __init__(
@@ -108,11 +115,6 @@ class ImageRowsRelease(ImageRelease):
         super().__init__(path, manifest, arrays)
         self.mechanism = mechanism
         self.directions: Floats = arrays["directions"]
-
-    @property
-    def noise_scale(self) -> float:
-        """The standard deviation σ of the noise in every number."""
-        return self.mechanism.slices.noise_scale
 
     def present(self, number: int) -> float:
         """Expected number of rows of a class that are images and not null rows."""

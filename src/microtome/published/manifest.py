@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
-from microtome.accounting import Accountant, Directions, Event, JsonRecord, Neighbours, verify_promise
+from microtome.accounting import Accountant, Directions, Event, Neighbours, verify_promise
 from microtome.errors import ReleaseError
+from microtome.json_record import JsonRecord
 from microtome.schema.image import KEY as IMAGES
 
 FORMAT = "microtome-release"
@@ -141,6 +142,11 @@ class ImageRowsMechanism(JsonRecord):
         """Share of the budget (in μ²) that the profile was given."""
         return self.slices.profile_share
 
+    @property
+    def noise_scale(self) -> float:
+        """σ of every number of a row."""
+        return self.slices.noise_scale
+
 
 @dataclass(frozen=True, kw_only=True)
 class ImageMomentsMechanism(JsonRecord):
@@ -172,6 +178,11 @@ class ImageMomentsMechanism(JsonRecord):
         _positive(self, "radius", "residual_radius", "spread_radius")
         _positive(self, "count_noise", "mean_noise", "second_noise", "spread_noise")
         _share(self, "profile_share")
+
+    @property
+    def noise_scale(self) -> float:
+        """That of second moments, by which most is learnt."""
+        return self.second_noise
 
 
 AnyMechanism = Mechanism | AggregateMechanism | ImageRowsMechanism | ImageMomentsMechanism

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ _CHUNK_ENTRIES = 1 << 22
 
 class RecordsRelease(Release):
     """Noisy slices of every record. Rows are read as they are needed and never all held in memory."""
+
+    holds: ClassVar[str] = "a table, of records"
 
     def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]], mechanism: Mechanism) -> None:
         super().__init__(path, manifest, arrays)

@@ -83,11 +83,10 @@ def _plain(value: Any) -> Any:
             return value.to_dict()
         case tuple():
             return [_plain(one) for one in value]
-        case None | bool() | int() | str():
-            return value
         case float():
             return float(value)  # numpy's are of a type of their own
-    raise ParameterError(f"{value!r} cannot be written as JSON")
+        case _:
+            return value
 
 
 def _read(wanted: Any, value: Any, name: str) -> Any:
