@@ -48,7 +48,11 @@ class Kind(StrEnum):
     @property
     def is_integral(self) -> bool:
         """Whether its values are whole numbers of something (units, days, microseconds)."""
-        return self in (Kind.INTEGER, Kind.DATE, Kind.DATETIME)
+        match self:
+            case Kind.INTEGER | Kind.DATE | Kind.DATETIME:
+                return True
+            case Kind.FLOAT | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
+                return False
 
 
 class Outside(StrEnum):
@@ -56,6 +60,15 @@ class Outside(StrEnum):
 
     REFUSE = "refuse"
     CLAMP = "clamp"
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether such a value is an error, and not counted as the nearest bound or as another category."""
+        match self:
+            case Outside.REFUSE:
+                return True
+            case Outside.CLAMP:
+                return False
 
 
 DTYPES: dict[str, pa.DataType] = {

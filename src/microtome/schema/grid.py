@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from microtome.errors import SchemaError
 from microtome.schema.cells import CategoryCells, Cells, NumberCells
-from microtome.schema.column import Column, Kind, Outside
+from microtome.schema.column import Column, Kind
 
 WHOLE_NUMBERS = 512
 """A declared range of at most this many whole numbers gets a cell each."""
@@ -34,7 +34,7 @@ def initial_cells(column: Column) -> Cells | None:
     if column.kind.is_categorical:
         if column.categories is None:
             return None
-        other = column.outside is Outside.CLAMP
+        other = not column.outside.is_refused
         return CategoryCells(categories=column.categories, other=other, missing=column.missing)
     return number_cells(column)
 
