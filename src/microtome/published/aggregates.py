@@ -22,7 +22,7 @@ class AggregatesRelease(Release):
             within columns and wherever the pivot is involved.
     """
 
-    holds: ClassVar[str] = "a table, of aggregates"
+    holds: ClassVar[str] = "a table (aggregates)"
 
     def __init__(
         self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]], mechanism: AggregateMechanism

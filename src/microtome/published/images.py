@@ -78,7 +78,7 @@ class ImageMomentsRelease(ImageRelease):
         spreads: Noisy sums of each class's spreads.
     """
 
-    holds: ClassVar[str] = "images, of aggregates"
+    holds: ClassVar[str] = "images (aggregates)"
     mechanism: ImageMomentsMechanism
 
     def __init__(
@@ -106,7 +106,7 @@ class ImageRowsRelease(ImageRelease):
         directions: The matrix U (d × m').
     """
 
-    holds: ClassVar[str] = "images, of records"
+    holds: ClassVar[str] = "images (records)"
     mechanism: ImageRowsMechanism
 
     def __init__(

@@ -22,7 +22,7 @@ _CHUNK_ENTRIES = 1 << 22
 class RecordsRelease(Release):
     """Noisy slices of every record. Rows are read as they are needed and never all held in memory."""
 
-    holds: ClassVar[str] = "a table, of records"
+    holds: ClassVar[str] = "a table (records)"
 
     def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]], mechanism: Mechanism) -> None:
         super().__init__(path, manifest, arrays)
