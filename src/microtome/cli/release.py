@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import os
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from microtome.accounting import Account, Accountant, DirectionKind, Ledger, Neighbours, dataset_name
 from microtome.cli import images
+from microtome.cli.choices import DrawnDirections, Kind, Neighbours, ReleaseAccountant
 from microtome.cli.ledger import cost_in_words
 from microtome.cli.screen import console, plain, watch
+from microtome.cli.verb import Quiet, count
 from microtome.errors import ParameterError, noted
-from microtome.published import Artefact, ReleaseKind, promise_in_words
-from microtome.schema import Schema
+from microtome.spool import is_read_once, read_again
 
-
-class DrawnDirections(StrEnum):
-    """Directions that a release may draw."""
-
-    ORTHOGONAL = DirectionKind.ORTHOGONAL.value
-    GAUSSIAN = DirectionKind.GAUSSIAN.value
-
-
-class ReleaseAccountant(StrEnum):
-    """Accountants that apply to a release."""
-
-    EXACT = Accountant.EXACT.value
-    RENYI = Accountant.RENYI.value
-    THEOREM1 = Accountant.THEOREM1.value
+if TYPE_CHECKING:
+    from microtome.accounting import Account
+    from microtome.published import Artefact
 
 
 def ledger_beside(table: Path) -> Path:
@@ -41,7 +29,10 @@ def ledger_beside(table: Path) -> Path:
 def release(
     table: Annotated[
         Path,
-        typer.Argument(help="The private table (CSV or Parquet), or images: IDX, NPZ, HDF5 or a folder of PNG files."),
+        typer.Argument(
+            help="The private table (CSV or Parquet; - for standard input), or images: IDX, NPZ, HDF5 or a folder of "
+            "PNG files."
+        ),
     ],
     schema: Annotated[
         Path,
@@ -54,12 +45,12 @@ def release(
     output: Annotated[Path, typer.Option("-o", "--output", help="Release file to write.")],
     delta: Annotated[float, typer.Option(help="Total δ; must be below 1/n.")] = 1e-6,
     kind: Annotated[
-        ReleaseKind,
+        Kind,
         typer.Option(
             help="aggregates: noise on counts over all records; by far the better data, and whoever runs this sees the "
             "table anyway. records: noise on every record by itself, as the paper does.",
         ),
-    ] = ReleaseKind.AGGREGATES,
+    ] = Kind.AGGREGATES,
     pivot: Annotated[
         str,
         typer.Option(
@@ -80,7 +71,10 @@ def release(
     slice_dim: Annotated[int, typer.Option(help="records: dimension of a slice.")] = 1,
     subsample: Annotated[float | None, typer.Option(help="records: Poisson sampling rate, e.g. 0.25.")] = None,
     capacity: Annotated[
-        int | None, typer.Option(help="records: public upper bound on their number, for add-remove.")
+        int | None,
+        typer.Option(
+            parser=count, metavar="NUMBER", help="records: public upper bound on their number, for add-remove."
+        ),
     ] = None,
     accountant: Annotated[
         ReleaseAccountant, typer.Option(help="How the noise is computed from ε and δ.")
@@ -113,21 +107,25 @@ def release(
     allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
     threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Read the private table or image set once and publish noisy slices or sums of it.
 
     This is the only step that sees private rows. The file it writes may be given to anybody. What it costs is
     written to the ledger first, and a budget that is set there is enforced.
     """
+    from microtome.accounting import Ledger, dataset_name
     from microtome.private import RunSettings
     from microtome.private import release as publish
+    from microtome.schema import Schema
 
     of_images = images.describes_images(schema)
     if not of_images and (classes, labels, part) != (None, None, None):
         raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
     real = Path(os.path.realpath(table))  # by whatever link it is reached, a table has one book and one name in it
+    _require_book(table, ledger, dataset)
     book, name = ledger or ledger_beside(real), dataset or dataset_name(table)
-    with watch("images" if of_images else "rows") as progress:
+    with watch("images" if of_images else "rows") as progress, read_again(table) as rows:
         options: dict[str, Any] = {
             "epsilon": epsilon,
             "delta": delta,
@@ -150,17 +148,29 @@ def release(
         released: Artefact
         if of_images:
             released = images.release(
-                table, schema, classes=classes, labels=labels, part=part, pivot=pivot, options=options
+                rows, schema, classes=classes, labels=labels, part=part, pivot=pivot, options=options
             )
         else:
             declared = Schema.load(schema)
-            released = publish(table, declared.confirm() if types_are_public else declared, pivot=pivot, **options)
+            released = publish(rows, declared.confirm() if types_are_public else declared, pivot=pivot, **options)
     with noted(f"{output} is written and whole, and ε = {epsilon:g} at δ = {delta:g} is charged in the ledger."):
         _tell(output, released, Ledger(book).account(name, delta=delta))
 
 
+def _require_book(table: Path, ledger: Path | None, dataset: str | None) -> None:
+    """A table that comes through a pipe has no place beside which its book could be, and no name."""
+    wanted = [name for name, given in (("--ledger", ledger), ("--dataset", dataset)) if given is None]
+    if wanted and is_read_once(table):
+        raise ParameterError(
+            f"{table}: a table that is piped has no place and no name of its own; give {' and '.join(wanted)}, the "
+            "same for all releases of its data, so that what they cost is added up"
+        )
+
+
 def _tell(output: Path, released: Artefact, account: Account) -> None:
     """What was written, what it promises and what the data set has cost."""
+    from microtome.published import promise_in_words
+
     size = output.stat().st_size / 2**20
     console.print(f"[bold]{plain(output)}[/]: {size:,.1f} MiB", soft_wrap=True)
     for line in (*promise_in_words(released), *cost_in_words(account)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import pyarrow as pa
 
@@ -154,10 +154,25 @@ class Synthesizer:
     ) -> None:
         """Draw to a file, whole or not at all: rows to CSV or Parquet, images to .npz, a .png grid or a folder.
 
-        ``spreadsheet_safe`` puts an apostrophe before text in a CSV file that a spreadsheet would run.
+        CSV is packed if the name ends in .csv.gz or .csv.zst. ``spreadsheet_safe`` puts an apostrophe before text in a
+        CSV file that a spreadsheet would run.
         """
         wanted = self._wanted(num_rows, conditions, random_state, balanced, progress)
         self.model.write(Path(path), wanted, spreadsheet_safe=spreadsheet_safe, force=force)
+
+    def sample_to_stream(
+        self,
+        file: BinaryIO,
+        num_rows: int,
+        *,
+        conditions: Mapping[str, Any] | None = None,
+        spreadsheet_safe: bool = False,
+        random_state: int | None = None,
+        progress: Progress = silent,
+    ) -> None:
+        """Draw rows as CSV to a file that is open for writing bytes, such as ``sys.stdout.buffer``, as they come."""
+        wanted = self._wanted(num_rows, conditions, random_state, progress=progress)
+        self.model.stream(file, wanted, spreadsheet_safe=spreadsheet_safe)
 
     @property
     def model(self) -> Model:

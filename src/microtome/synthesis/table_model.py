@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ from microtome.schema import Codebook, Schema
 from microtome.synthesis.conditions import conditions_from_text, parse_conditions
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.synthetic_rows import SyntheticRows
-from microtome.synthesis.table_file import write_tables
+from microtome.synthesis.table_file import stream_csv, write_tables
 from microtome.training.tensor_file import part_of
 
 _CODEBOOK = "codebook/"
@@ -78,9 +78,13 @@ class TableModel:
         return _to_frame(pa.concat_tables(tables), self.schema)
 
     def write(self, path: Path, wanted: Draw, *, spreadsheet_safe: bool, force: bool) -> None:
-        """Draw rows to a CSV or Parquet file."""
+        """Draw rows to a CSV file, packed or not, or to a Parquet file."""
         check_output(path, force=force)
         write_tables(path, self.tables(wanted), wanted.number, wanted.progress, spreadsheet_safe=spreadsheet_safe)
+
+    def stream(self, file: BinaryIO, wanted: Draw, *, spreadsheet_safe: bool) -> None:
+        """Draw rows to an open file, as CSV."""
+        stream_csv(file, self.tables(wanted), wanted.number, wanted.progress, spreadsheet_safe=spreadsheet_safe)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Shape of the generator, schema and codebook."""
