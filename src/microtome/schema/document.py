@@ -26,7 +26,7 @@ _LEARN = "learn"
 _TARGET_SHARE = 0.25
 _LARGEST_NUMBER = 1e300
 _COLUMN_KEYS = frozenset(
-    ["name", "kind", "dtype", "categories", "bounds", "missing", "outside", "weight", "bins", "pool", "unit"],
+    ["name", "kind", "dtype", "categories", "bounds", "missing", "outside", "weight", "bins", "pool", "unit", "frame"],
 )
 _HEADER = """\
 # What is public about the table. Everything in this file is published with the release.
@@ -50,6 +50,8 @@ class Schema:
     A *drafted* schema has its types from the table itself, where a single record can have made them what they are. It
     is not public before somebody who knows the table has confirmed it, and no release takes it.
 
+    The *index* is the name of a pandas frame's index, which sampled frames have again. Its values are not read.
+
     Example:
         >>> from microtome import Column, Schema
         >>> schema = Schema(
@@ -68,6 +70,7 @@ class Schema:
     columns: tuple[Column, ...]
     target: str | None = None
     drafted: bool = False
+    index: str | None = None
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -115,14 +118,18 @@ class Schema:
         if document["microtome-schema"] != VERSION or isinstance(document["microtome-schema"], bool):
             version = document["microtome-schema"]
             raise SchemaError(f"schema version {version!r} is not known; this Microtome reads {VERSION}")
-        _refuse_unknown(document, {"microtome-schema", "columns", "target", "drafted"}, "the schema")
+        _refuse_unknown(document, {"microtome-schema", "columns", "target", "drafted", "index"}, "the schema")
         drafted = document.get("drafted", False)
         if not isinstance(drafted, bool):
             raise SchemaError(f"'drafted' is {drafted!r}; it must be true or false")
         columns = document.get("columns")
         if not isinstance(columns, Sequence) or isinstance(columns, str):
             raise SchemaError("'columns' must be a list of columns")
-        return cls(columns=tuple(map(_column_from_dict, columns)), target=document.get("target"), drafted=drafted)
+        index = document.get("index")
+        if index is not None and not isinstance(index, str):
+            raise SchemaError(f"'index' is {index!r}; it must be the name of a frame's index")
+        columns = tuple(map(_column_from_dict, columns))
+        return cls(columns=columns, target=document.get("target"), drafted=drafted, index=index)
 
     def to_dict(self) -> dict[str, Any]:
         """The document as plain values; dates as ISO strings."""
@@ -130,6 +137,7 @@ class Schema:
             "microtome-schema": VERSION,
             **({"drafted": True} if self.drafted else {}),
             "target": self.target,
+            **({} if self.index is None else {"index": self.index}),
             "columns": [_column_to_dict(column, self.target) for column in self.columns],
         }
 
@@ -143,7 +151,8 @@ class Schema:
     def to_yaml(self) -> str:
         """The document with a remark on every line that says what is declared."""
         lines = [_HEADER + f"microtome-schema: {VERSION}", *([_DRAFTED] if self.drafted else [])]
-        lines += [f"target: {_scalar(self.target)}", "columns:"]
+        lines += [f"target: {_scalar(self.target)}"]
+        lines += ["columns:"] if self.index is None else [f"index: {_scalar(self.index)}", "columns:"]
         for column in self.columns:
             entries = _column_to_dict(column, self.target)
             if column.name == self.target and column.weight == self._target_weight():
@@ -183,6 +192,7 @@ def _column_from_dict(entries: Any) -> Column:
         bins=_whole_number(entries["bins"], name, "bins") if "bins" in entries else None,
         pool=_number(entries["pool"], name, "pool") if "pool" in entries else None,
         unit=_text_or_none(entries.get("unit"), name, "unit"),
+        frame=_text_or_none(entries.get("frame"), name, "frame"),
     )
 
 
@@ -253,6 +263,8 @@ def _column_to_dict(column: Column, target: str | None) -> dict[str, Any]:
         entries["pool"] = column.pool
     if column.unit is not None:
         entries["unit"] = column.unit
+    if column.frame is not None:
+        entries["frame"] = column.frame
     return entries
 
 

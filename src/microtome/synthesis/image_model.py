@@ -63,6 +63,8 @@ class ImageModel:
 
     def draw(self, wanted: Draw) -> ImageSet:
         """Images, classes in the shares that they have in the release, or as many of each if ``balanced``."""
+        if wanted.as_ is not None:
+            raise ParameterError("as_ is for tables; images are drawn as an ImageSet")
         random = torch.Generator().manual_seed(wanted.seed)
         classes = _classes(self._wanted_shares(wanted), wanted.number, wanted.seed)
         pixels = np.empty((wanted.number, *self.schema.shape), _dtype(self.schema))

@@ -91,7 +91,7 @@ class Synthesizer:
             resume: Go on from the checkpoint if there is one.
             progress: Told the steps done.
         """
-        opened = Artefact.load(release) if isinstance(release, str | Path) else release
+        opened = _opened(release)
         trainer = Trainer(
             opened,
             self.settings,
@@ -109,6 +109,7 @@ class Synthesizer:
         num_rows: int,
         *,
         conditions: Mapping[str, Any] | None = None,
+        as_: str | None = None,
         balanced: bool = False,
         random_state: int | None = None,
         progress: Progress = silent,
@@ -119,17 +120,23 @@ class Synthesizer:
             num_rows: How many rows, or images.
             conditions: What they have to meet, by column: a value, a list of values, or (low, high) of a measured one.
                 ``None`` stands for a missing value, and for an open end of (low, high). Images have a ``label``.
+            as_: Tables: the frame's library, ``"pandas"`` (the default), ``"polars"`` or ``"arrow"``.
             balanced: Images: as many of each class, whatever their shares.
             random_state: Seed of the draw.
             progress: Told how many are drawn.
         """
-        return self.model.draw(self._wanted(num_rows, conditions, random_state, balanced, progress))
+        return self.model.draw(self._wanted(num_rows, conditions, random_state, balanced, progress, as_))
 
     def sample_conditions(
-        self, conditions: Mapping[str, Any], num_rows: int, *, random_state: int | None = None
+        self,
+        conditions: Mapping[str, Any],
+        num_rows: int,
+        *,
+        as_: str | None = None,
+        random_state: int | None = None,
     ) -> Any:
         """The same with the conditions first, as SDV has it."""
-        return self.sample(num_rows, conditions=conditions, random_state=random_state)
+        return self.sample(num_rows, conditions=conditions, as_=as_, random_state=random_state)
 
     def sample_tables(
         self, num_rows: int, *, conditions: Mapping[str, Any] | None = None, random_state: int | None = None
@@ -138,7 +145,7 @@ class Synthesizer:
         wanted, model = self._wanted(num_rows, conditions, random_state), self.model
         if not isinstance(model, TableModel):
             raise ModelError("this is a model of images, which are no tables; call sample")
-        return model.tables(wanted)
+        return model.typed_tables(wanted)
 
     def sample_to_file(
         self,
@@ -200,9 +207,28 @@ class Synthesizer:
         random_state: int | None,
         balanced: bool = False,
         progress: Progress = silent,
+        as_: str | None = None,
     ) -> Draw:
         seed = seed_of(self.random_state if random_state is None else random_state)
-        return Draw(number=number, conditions=conditions or {}, seed=seed, balanced=balanced, progress=progress)
+        return Draw(
+            number=number, conditions=conditions or {}, seed=seed, balanced=balanced, as_=as_, progress=progress
+        )
+
+
+def _opened(release: object) -> Artefact:
+    """A release that is given, or read from its path; whoever gives a table is told the way to a release."""
+    match release:
+        case Artefact():
+            return release
+        case str() | Path():
+            return Artefact.load(release)
+        case _:
+            raise ParameterError(
+                f"fit takes a release, not a {type(release).__name__}: a model never sees the table itself. First "
+                "schema = mt.draft_schema(table), to be read, corrected and confirmed with schema.confirm(); then "
+                "release = mt.release(table, schema, epsilon=1, delta=1e-6), which is the one private step; then "
+                "Synthesizer().fit(release)"
+            )
 
 
 def _model_of(release: Artefact, fit: Fit) -> Model:
