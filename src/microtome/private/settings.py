@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from microtome.accounting import Accountant, DirectionKind, Directions, Neighbours
 from microtome.errors import ParameterError, require
-from microtome.progress import Progress, silent
+from microtome.progress import Progress, usual_progress
 from microtome.published import ReleaseKind
 from microtome.schema import COARSE, FINE
 
@@ -144,7 +144,7 @@ class RunSettings:
         piece_entries: Numbers worked on at a time: as many as stay in a core's cache.
         bin_entries: Numbers held when rows are shuffled.
         force: Replace an existing output.
-        progress: Told how far the work is.
+        progress: Told how far the work is; by default bars in a notebook, and nothing elsewhere.
     """
 
     threads: int = 2
@@ -152,7 +152,7 @@ class RunSettings:
     piece_entries: int = 1 << 17
     bin_entries: int = 1 << 23
     force: bool = False
-    progress: Progress = field(default=silent)
+    progress: Progress = field(default_factory=usual_progress)
 
     def __post_init__(self) -> None:
         require(self.threads >= 1, "threads", self.threads, "at least 1")

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from microtome.card import Card, Carded
 from microtome.errors import SchemaError
 from microtome.schema.column import Column, Kind, Outside
 from microtome.schema.yaml_document import contents_of, read_document
@@ -25,6 +26,8 @@ VERSION = 1
 _LEARN = "learn"
 _TARGET_SHARE = 0.25
 _LARGEST_NUMBER = 1e300
+_MOST_SHOWN = 5
+"""Categories that a card lists."""
 _COLUMN_KEYS = frozenset(
     ["name", "kind", "dtype", "categories", "bounds", "missing", "outside", "weight", "bins", "pool", "unit", "frame"],
 )
@@ -41,7 +44,7 @@ drafted: true"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schema:
+class Schema(Carded):
     """The columns of a table, in order, and the column that is to be predicted, if there is one.
 
     The target gets a quarter of the unit ball unless it is given a weight of its own: what predicts it is what
@@ -94,6 +97,17 @@ class Schema:
         """The weight with which the target has its share of the unit ball."""
         others = sum((column.weight or 1.0) ** 2 for column in self.columns if column.name != self.target)
         return round(math.sqrt(others * _TARGET_SHARE / (1.0 - _TARGET_SHARE)), 3) or 1.0
+
+    def card(self) -> Card:
+        """The columns, what is declared of each and what is to be learnt."""
+        drafted = ["It is a draft: read it, correct it, then confirm()."] if self.drafted else []
+        target = [] if self.target is None else [f"Target: {self.target}"]
+        return Card(
+            title=f"Schema of {len(self.columns)} columns",
+            lines=[*drafted, *target],
+            headings=("column", "kind", "stored as", "values", "missing"),
+            rows=[_described(column) for column in self.columns],
+        )
 
     def confirm(self) -> Schema:
         """The same as a statement of what is public: types are as they are whatever records the table holds."""
@@ -167,6 +181,25 @@ def confirmed_text(text: str) -> str:
     remarks = _DRAFTED.splitlines()[:-1]
     lines = text.splitlines(keepends=True)
     return "".join(line for line in lines if line.rstrip() not in remarks and not _MARK.match(line))
+
+
+def _described(column: Column) -> list[str]:
+    """A column in words, for the schema's card."""
+    declared = column.categories if column.kind.is_categorical else column.bounds
+    if declared is None:
+        values = "to be learnt with budget"
+    elif column.kind.is_categorical:
+        shown = ", ".join(map(str, declared[:_MOST_SHOWN]))
+        values = shown if len(declared) <= _MOST_SHOWN else f"{shown}, … ({len(declared)} in all)"
+    else:
+        values = f"{declared[0]} … {declared[1]}"
+    return [
+        column.name,
+        str(column.kind),
+        column.frame or column.dtype,
+        values,
+        "allowed" if column.missing else "never",
+    ]
 
 
 def _refuse_unknown(entries: Mapping[str, Any], known: set[str] | frozenset[str], where: str) -> None:

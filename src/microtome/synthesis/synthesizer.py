@@ -12,10 +12,11 @@ from typing import Any, BinaryIO, Self
 
 import pyarrow as pa
 
+from microtome.card import Card, Carded
 from microtome.errors import ModelError, ParameterError
 from microtome.generators import Generator
 from microtome.generators.image import ImageGenerator
-from microtome.progress import Progress, silent
+from microtome.progress import Progress, usual_progress
 from microtome.published import Artefact, ImageRelease, Release, check_output
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.image_model import ImageModel
@@ -24,7 +25,7 @@ from microtome.synthesis.table_model import TableModel
 from microtome.training import Fit, FitSettings, ImageFitSettings, Trainer, seed_of
 
 
-class Synthesizer:
+class Synthesizer(Carded):
     """Learns a release, and draws rows or images that look like those it was made from.
 
     Args:
@@ -81,7 +82,7 @@ class Synthesizer:
         *,
         checkpoint: str | Path | None = None,
         resume: bool = False,
-        progress: Progress = silent,
+        progress: Progress | None = None,
     ) -> Self:
         """Train on a release. Needs no private data and costs no privacy, however often it is repeated.
 
@@ -89,7 +90,7 @@ class Synthesizer:
             release: The release or its path.
             checkpoint: Where to keep the state of the run, so that it can be resumed.
             resume: Go on from the checkpoint if there is one.
-            progress: Told the steps done.
+            progress: Told the steps done; by default bars in a notebook, and nothing elsewhere.
         """
         opened = _opened(release)
         trainer = Trainer(
@@ -98,7 +99,7 @@ class Synthesizer:
             seed=self.random_state,
             generator=self.generator,
             checkpoint=None if checkpoint is None else Path(checkpoint),
-            progress=progress,
+            progress=progress or usual_progress(),
         )
         self.fit_ = trainer.fit(resume=resume)
         self._model = _model_of(opened, self.fit_)
@@ -112,7 +113,7 @@ class Synthesizer:
         as_: str | None = None,
         balanced: bool = False,
         random_state: int | None = None,
-        progress: Progress = silent,
+        progress: Progress | None = None,
     ) -> Any:
         """Draw a data frame with the columns, order, types and missing values of the real table, or an ``ImageSet``.
 
@@ -123,7 +124,7 @@ class Synthesizer:
             as_: Tables: the frame's library, ``"pandas"`` (the default), ``"polars"`` or ``"arrow"``.
             balanced: Images: as many of each class, whatever their shares.
             random_state: Seed of the draw.
-            progress: Told how many are drawn.
+            progress: Told how many are drawn; by default bars in a notebook, and nothing elsewhere.
         """
         return self.model.draw(self._wanted(num_rows, conditions, random_state, balanced, progress, as_))
 
@@ -157,7 +158,7 @@ class Synthesizer:
         spreadsheet_safe: bool = False,
         force: bool = False,
         random_state: int | None = None,
-        progress: Progress = silent,
+        progress: Progress | None = None,
     ) -> None:
         """Draw to a file, whole or not at all: rows to CSV or Parquet, images to .npz, a .png grid or a folder.
 
@@ -175,11 +176,25 @@ class Synthesizer:
         conditions: Mapping[str, Any] | None = None,
         spreadsheet_safe: bool = False,
         random_state: int | None = None,
-        progress: Progress = silent,
+        progress: Progress | None = None,
     ) -> None:
         """Draw rows as CSV to a file that is open for writing bytes, such as ``sys.stdout.buffer``, as they come."""
         wanted = self._wanted(num_rows, conditions, random_state, progress=progress)
         self.model.stream(file, wanted, spreadsheet_safe=spreadsheet_safe)
+
+    def card(self) -> Card:
+        """What it was fitted to, and how."""
+        if self._model is None:
+            return Card(title="Synthesizer, not fitted yet", lines=["Call fit(release), or Synthesizer.load(path)."])
+        origin, promise = self._model.origin, self._model.origin["promise"]
+        how = {"release": origin["release"], "best step": origin["best_step"], "finished": origin["finished"]}
+        return Card(
+            title=f"Synthesizer of {self._model.unit}, fitted to a release with ε = {promise['epsilon']:g}, "
+            f"δ = {promise['delta']:g}",
+            lines=["Draw with sample(n): it costs no privacy, however often it is repeated."],
+            headings=("fit", ""),
+            rows=list(how.items()),
+        )
 
     @property
     def model(self) -> Model:
@@ -206,12 +221,16 @@ class Synthesizer:
         conditions: Mapping[str, Any] | None,
         random_state: int | None,
         balanced: bool = False,
-        progress: Progress = silent,
+        progress: Progress | None = None,
         as_: str | None = None,
     ) -> Draw:
-        seed = seed_of(self.random_state if random_state is None else random_state)
         return Draw(
-            number=number, conditions=conditions or {}, seed=seed, balanced=balanced, as_=as_, progress=progress
+            number=number,
+            conditions=conditions or {},
+            seed=seed_of(self.random_state if random_state is None else random_state),
+            balanced=balanced,
+            as_=as_,
+            progress=progress or usual_progress(),
         )
 
 
