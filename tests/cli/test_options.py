@@ -74,3 +74,14 @@ def test_quiet_still_tells_errors_and_lasts_for_one_command(microtome: Command, 
     assert (outcome.code, outcome.out) == (1, "")
     assert "no such file" in outcome.err
     assert "10 rows" in microtome("sample", model, "-n", 10, "-o", tmp_path / "rows.csv").out
+
+
+def test_files_that_are_not_as_they_have_to_be_are_all_named(microtome: Command, desk: Desk) -> None:
+    desk.output.write_text("mine")
+    arguments = Desk(desk.folder, desk.folder / "tabel.csv", desk.folder / "shema.yaml", desk.output).arguments()
+    outcome = microtome("release", *arguments)
+    assert outcome.code == 1
+    for part in ("tabel.csv: no such file", "shema.yaml", "people.release exists"):
+        assert part in outcome.err.replace("\n", " ")
+    assert desk.output.read_text() == "mine"
+    assert not desk.ledger.exists()

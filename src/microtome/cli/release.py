@@ -13,7 +13,7 @@ from microtome.cli.choices import DrawnDirections, Kind, Neighbours, ReleaseAcco
 from microtome.cli.ledger import cost_in_words
 from microtome.cli.screen import console, plain, watch
 from microtome.cli.verb import Quiet, count
-from microtome.errors import ParameterError, noted
+from microtome.errors import ParameterError, TableError, noted, together
 from microtome.spool import is_read_once, read_again
 
 if TYPE_CHECKING:
@@ -119,11 +119,10 @@ def release(
     from microtome.private import release as publish
     from microtome.schema import Schema
 
-    of_images = images.describes_images(schema)
+    of_images = _checked(table, schema, output, ledger, dataset, force=force)
     if not of_images and (classes, labels, part) != (None, None, None):
         raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
     real = Path(os.path.realpath(table))  # by whatever link it is reached, a table has one book and one name in it
-    _require_book(table, ledger, dataset)
     book, name = ledger or ledger_beside(real), dataset or dataset_name(table)
     with watch("images" if of_images else "rows") as progress, read_again(table) as rows:
         options: dict[str, Any] = {
@@ -155,6 +154,27 @@ def release(
             released = publish(rows, declared.confirm() if types_are_public else declared, pivot=pivot, **options)
     with noted(f"{output} is written and whole, and ε = {epsilon:g} at δ = {delta:g} is charged in the ledger."):
         _tell(output, released, Ledger(book).account(name, delta=delta))
+
+
+def _checked(table: Path, schema: Path, output: Path, ledger: Path | None, dataset: str | None, *, force: bool) -> bool:
+    """Name all files that are not as they have to be, before any is worked with; whether it is about images."""
+    from microtome.published import check_output
+    from microtome.schema import Schema
+
+    of_images = False
+    with together() as attempts:
+        with attempts:
+            if not (table.exists() or is_read_once(table)):
+                raise TableError(f"{table}: no such file")
+        with attempts:
+            of_images = images.describes_images(schema)
+            if not of_images:
+                Schema.load(schema)
+        with attempts:
+            check_output(output, force=force)
+        with attempts:
+            _require_book(table, ledger, dataset)
+    return of_images
 
 
 def _require_book(table: Path, ledger: Path | None, dataset: str | None) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from microtome.card import Card, Carded
-from microtome.errors import SchemaError
+from microtome.errors import SchemaError, together
 from microtome.schema.column import Column, Kind, Outside
 from microtome.schema.yaml_document import contents_of, read_document
 
@@ -142,8 +142,12 @@ class Schema(Carded):
         index = document.get("index")
         if index is not None and not isinstance(index, str):
             raise SchemaError(f"'index' is {index!r}; it must be the name of a frame's index")
-        columns = tuple(map(_column_from_dict, columns))
-        return cls(columns=columns, target=document.get("target"), drafted=drafted, index=index)
+        read = []
+        with together() as attempts:
+            for entries in columns:
+                with attempts:
+                    read.append(_column_from_dict(entries))
+        return cls(columns=tuple(read), target=document.get("target"), drafted=drafted, index=index)
 
     def to_dict(self) -> dict[str, Any]:
         """The document as plain values; dates as ISO strings."""
@@ -203,9 +207,10 @@ def _described(column: Column) -> list[str]:
 
 
 def _refuse_unknown(entries: Mapping[str, Any], known: set[str] | frozenset[str], where: str) -> None:
-    unknown = sorted(str(key) for key in set(entries) - known)
+    unknown = sorted(repr(str(key)) for key in set(entries) - known)
     if unknown:
-        raise SchemaError(f"{where} has an unknown key {unknown[0]!r}; known are {', '.join(sorted(known))}")
+        word = "an unknown key" if len(unknown) == 1 else "unknown keys"
+        raise SchemaError(f"{where} has {word} {', '.join(unknown)}; known are {', '.join(sorted(known))}")
 
 
 def _column_from_dict(entries: Any) -> Column:
