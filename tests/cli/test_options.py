@@ -43,6 +43,7 @@ def test_one_wrong_option_is_told_as_ever(microtome: Command, model: Path) -> No
 )
 def test_whole_numbers_as_people_write_them(text: str, number: int) -> None:
     assert count(text) == number
+    assert count(number) == number
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "1.5e0", "1e400", "nan", "inf", "1,000", "e", "1e-3"])

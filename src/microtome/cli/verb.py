@@ -35,8 +35,9 @@ class Verb(TyperCommand):
         return found
 
 
-def count(text: str) -> int:
-    """A whole number as people write it: 100000, 1e5 or 100_000."""
+def count(given: str | int) -> int:
+    """A whole number as people write it: 100000, 1e5 or 100_000. Defaults pass here too, as the numbers they are."""
+    text = str(given)
     try:
         number = float(text) if "e" in text.lower() else int(text)
         if number == int(number):
