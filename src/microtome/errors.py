@@ -16,6 +16,7 @@ A message says what was wrong, where (file, column, value) and what to do about 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
 
 class MicrotomeError(Exception):
@@ -66,6 +67,38 @@ def noted(note: str) -> Iterator[None]:
     except BaseException as error:
         error.add_note(note)
         raise
+
+
+class Attempts:
+    """Work of which each part may fail by itself: ``with attempts:`` remembers the error and goes on."""
+
+    most_told = 20
+
+    def __init__(self) -> None:
+        self.errors: list[MicrotomeError] = []
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
+        if isinstance(error, MicrotomeError):
+            self.errors.append(error)
+            return True
+        return False
+
+
+@contextmanager
+def together() -> Iterator[Attempts]:
+    """Tell of everything that is wrong at once, and not only of the first."""
+    attempts = Attempts()
+    yield attempts
+    told = list(dict.fromkeys(map(str, attempts.errors)))
+    if len(told) == 1:
+        raise attempts.errors[0]
+    if told:
+        more = len(told) - attempts.most_told
+        rest = [f"… and {more} more"] if more > 0 else []
+        raise type(attempts.errors[0])("\n".join([*told[: attempts.most_told], *rest])) from attempts.errors[0]
 
 
 def require(holds: bool, name: str, value: object, wanted: str) -> None:

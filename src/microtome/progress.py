@@ -1,8 +1,14 @@
-"""How long work tells how far it is, whoever watches."""
+"""How long work tells how far it is, whoever watches; in a notebook, by bars unless told otherwise."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import sys
+import time
+from html import escape
+from importlib import import_module
+from typing import Any, Protocol
+
+_SECONDS_BETWEEN = 0.2
 
 
 class Progress(Protocol):
@@ -15,3 +21,43 @@ class Progress(Protocol):
 
 def silent(stage: str, done: int, total: int | None, note: str = "") -> None:
     """Progress that nobody watches."""
+
+
+def usual_progress() -> Progress:
+    """Bars in a notebook, which shows nothing else while it waits; silence elsewhere."""
+    return NotebookBars() if _in_notebook() else silent
+
+
+class NotebookBars:
+    """A bar a stage, drawn by the notebook itself: no widgets and no scripts are needed."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, Any] = {}
+        self._last: dict[str, float] = {}
+
+    def __call__(self, stage: str, done: int, total: int | None, note: str = "") -> None:
+        """Draw the bar, a few times a second at most."""
+        now = time.monotonic()
+        finished = total is not None and done >= total
+        if not finished and now - self._last.get(stage, -1.0) < _SECONDS_BETWEEN:
+            return
+        self._last[stage] = now
+        notebook = import_module("IPython.display")
+        bar = notebook.HTML(_bar(stage, done, total, note))
+        if stage in self._shown:
+            self._shown[stage].update(bar)
+        else:
+            self._shown[stage] = notebook.display(bar, display_id=True)
+
+
+def _in_notebook() -> bool:
+    """Whether this runs in a kernel that displays HTML, and not on a terminal."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
+def _bar(stage: str, done: int, total: int | None, note: str) -> str:
+    state = f'value="{done}" max="{total}"' if total else ""
+    whole = "" if total is None else f" of {total:,}"
+    words = f"{stage}: {done:,}{whole}{note and f', {note}'}"
+    return f"<div><progress {state}></progress> {escape(words)}</div>"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from microtome.accounting import Accountant, DirectionKind, Directions, Event, Neighbours, calibrate_noise
 from microtome.choice import Choice
 from microtome.errors import ParameterError, require_whole
-from microtome.progress import Progress, silent
+from microtome.progress import Progress, usual_progress
 from microtome.published import ReleaseKind
 
 NO_PIVOT = "none"
@@ -170,7 +170,7 @@ class RunSettings:
         piece_entries: Numbers worked on at a time: as many as stay in a core's cache.
         bin_entries: Numbers held when rows are shuffled.
         force: Replace an existing output.
-        progress: Told how far the work is.
+        progress: Told how far the work is; by default bars in a notebook, and nothing elsewhere.
     """
 
     threads: int = 2
@@ -178,7 +178,7 @@ class RunSettings:
     piece_entries: int = 1 << 17
     bin_entries: int = 1 << 23
     force: bool = False
-    progress: Progress = silent
+    progress: Progress = field(default_factory=usual_progress)
 
     def __post_init__(self) -> None:
         for name in ("threads", "block_entries", "piece_entries", "bin_entries"):

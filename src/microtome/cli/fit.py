@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microtome.cli.screen import EndedEarly, console, plain, watch
+from microtome.cli.verb import Quiet
 from microtome.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def fit(
     ] = None,
     resume: Annotated[bool, typer.Option(help="Go on from OUTPUT.checkpoint.")] = False,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train a generative model on a release. Needs no private data and costs no privacy.
 

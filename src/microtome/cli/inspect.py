@@ -10,9 +10,6 @@ from rich.table import Table
 
 from microtome.cli.screen import console, plain, print_document, print_json
 from microtome.errors import ParameterError
-from microtome.published import Artefact, contents_in_words, promise_in_words, summary
-from microtome.published.signature import signed_by, verify_signature
-from microtome.published.statement import privacy_statement
 
 
 def inspect(
@@ -27,6 +24,10 @@ def inspect(
     no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not check the checksum of every row.")] = False,
 ) -> None:
     """Say what was promised, to whom, and what the file contains."""
+    from microtome.published import Artefact, contents_in_words, promise_in_words, summary
+    from microtome.published.signature import signed_by, verify_signature
+    from microtome.published.statement import privacy_statement
+
     if as_json and statement:
         raise ParameterError("give either --json or --statement")
     if verify is not None and no_verify:

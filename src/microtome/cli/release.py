@@ -3,42 +3,24 @@
 from __future__ import annotations
 
 import os
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtome.accounting import Account, Accountant, DirectionKind, Ledger, Neighbours, dataset_name
 from microtome.cli import images
+from microtome.cli.choices import DrawnDirections, Kind, Neighbours, ReleaseAccountant
 from microtome.cli.ledger import cost_in_words
 from microtome.cli.screen import console, plain, watch
-from microtome.errors import ParameterError, noted
-from microtome.images import ImageSet, read_images
-from microtome.published import Artefact, ReleaseKind, promise_in_words
-from microtome.schema import ImageSchema, Schema, load_schema
-from microtome.settings import IMAGE_PROFILE, TABLE_PROFILE, PrivacySettings, RunSettings
+from microtome.cli.verb import Quiet, count
+from microtome.errors import ParameterError, TableError, noted, together
+from microtome.spool import is_read_once, read_again
 
-
-class DrawnDirections(StrEnum):
-    """Directions that a release may draw."""
-
-    ORTHOGONAL = DirectionKind.ORTHOGONAL.value
-    GAUSSIAN = DirectionKind.GAUSSIAN.value
-
-
-class ReleaseAccountant(StrEnum):
-    """Accountants that apply to a release."""
-
-    EXACT = Accountant.EXACT.value
-    RENYI = Accountant.RENYI.value
-    THEOREM1 = Accountant.THEOREM1.value
-
-
-_USUAL_SHARES = ", ".join(
-    [f"{share:g} for {kind}" for kind, share in TABLE_PROFILE.items()]
-    + [f"{share:g} for images" for share in sorted(set(IMAGE_PROFILE.values()))]
-)
+if TYPE_CHECKING:
+    from microtome.accounting import Account
+    from microtome.images import ImageSet
+    from microtome.published import Artefact
+    from microtome.schema import ImageSchema, Schema
 
 
 def ledger_beside(table: Path) -> Path:
@@ -49,7 +31,10 @@ def ledger_beside(table: Path) -> Path:
 def release(
     table: Annotated[
         Path,
-        typer.Argument(help="The private table (CSV or Parquet), or images: IDX, NPZ, HDF5 or a folder of PNG files."),
+        typer.Argument(
+            help="The private table (CSV or Parquet; - for standard input), or images: IDX, NPZ, HDF5 or a folder of "
+            "PNG files."
+        ),
     ],
     schema: Annotated[
         Path,
@@ -60,45 +45,49 @@ def release(
     ],
     epsilon: Annotated[float, typer.Option(help="Total ε, profile included.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Release file to write.")],
-    delta: Annotated[float, typer.Option(help="Total δ; must be below 1/n.")] = PrivacySettings.delta,
+    delta: Annotated[float, typer.Option(help="Total δ; must be below 1/n.")] = 1e-6,
     kind: Annotated[
-        ReleaseKind,
+        Kind,
         typer.Option(
             help="aggregates: noise on counts over all records; by far the better data, and whoever runs this sees the "
             "table anyway. records: noise on every record by itself, as the paper does.",
         ),
-    ] = PrivacySettings.kind,
+    ] = Kind.AGGREGATES,
     pivot: Annotated[
         str,
         typer.Option(
             help="aggregates: column by whose classes everything is counted apart, for what three columns share; "
             "'none' has less noise."
         ),
-    ] = PrivacySettings.pivot,
+    ] = "none",
     neighbours: Annotated[
         Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
-    ] = PrivacySettings.neighbours,
+    ] = Neighbours.BLANK_ONE,
     directions: Annotated[
         DrawnDirections, typer.Option(help="records: orthogonal needs least noise; gaussian is the paper's.")
-    ] = DrawnDirections(PrivacySettings.directions),
+    ] = DrawnDirections.ORTHOGONAL,
     num_slices: Annotated[
         int | None,
         typer.Option(help="records: number of slices.", show_default="as many as fill the encoded dimension"),
-    ] = PrivacySettings.num_slices,
-    slice_dim: Annotated[int, typer.Option(help="records: dimension of a slice.")] = PrivacySettings.slice_dim,
-    subsample: Annotated[
-        float | None, typer.Option(help="records: Poisson sampling rate, e.g. 0.25.")
-    ] = PrivacySettings.subsample,
+    ] = None,
+    slice_dim: Annotated[int, typer.Option(help="records: dimension of a slice.")] = 1,
+    subsample: Annotated[float | None, typer.Option(help="records: Poisson sampling rate, e.g. 0.25.")] = None,
     capacity: Annotated[
-        int | None, typer.Option(help="records: public upper bound on their number, for add-remove.")
-    ] = PrivacySettings.capacity,
+        int | None,
+        typer.Option(
+            parser=count, metavar="NUMBER", help="records: public upper bound on their number, for add-remove."
+        ),
+    ] = None,
     accountant: Annotated[
         ReleaseAccountant, typer.Option(help="How the noise is computed from ε and δ.")
-    ] = ReleaseAccountant(PrivacySettings.accountant),
+    ] = ReleaseAccountant.EXACT,
     profile_share: Annotated[
         float | None,
-        typer.Option(help="Share of the budget spent on one-way histograms.", show_default=_USUAL_SHARES),
-    ] = PrivacySettings.profile_share,
+        typer.Option(
+            help="Share of the budget spent on one-way histograms.",
+            show_default="0.1 for records, 0.2 for aggregates, 0.05 for images",
+        ),
+    ] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Book of what was spent.", show_default="TABLE.ledger.json beside the table")
     ] = None,
@@ -118,27 +107,29 @@ def release(
     sign: Annotated[
         Path | None, typer.Option(help="Private key to sign the release with; see 'microtome key make'.")
     ] = None,
-    allow_large_delta: Annotated[
-        bool, typer.Option(help="Accept a δ of 1/n or more.")
-    ] = PrivacySettings.allow_large_delta,
-    threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = RunSettings.threads,
-    force: Annotated[bool, typer.Option(help="Replace an existing output.")] = RunSettings.force,
+    allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
+    threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
+    force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Read the private table or image set once and publish noisy slices or sums of it.
 
     This is the only step that sees private rows. The file it writes may be given to anybody. What it costs is
     written to the ledger first, and a budget that is set there is enforced.
     """
+    from microtome.accounting import Ledger, dataset_name
     from microtome.api import release as publish
+    from microtome.settings import PrivacySettings, RunSettings
 
+    _check_files(table, schema, output, ledger, dataset, force=force)
     privacy = PrivacySettings(
         epsilon=epsilon,
         delta=delta,
-        kind=kind,
+        kind=kind.value,
         pivot=pivot,
-        neighbours=neighbours,
-        accountant=accountant,
-        directions=directions,
+        neighbours=neighbours.value,
+        accountant=accountant.value,
+        directions=directions.value,
         num_slices=num_slices,
         slice_dim=slice_dim,
         subsample=subsample,
@@ -149,9 +140,9 @@ def release(
     real = Path(os.path.realpath(table))  # by whatever link it is reached, a table has one book and one name in it
     book, name = ledger or ledger_beside(real), dataset or dataset_name(table)
     source, declared = _subject(table, schema, classes, labels, part, types_are_public)
-    with watch("rows" if source is table else "images") as progress:
+    with watch("rows" if source is table else "images") as progress, read_again(table) as rows:
         released: Artefact = publish(
-            source,
+            rows if source is table else source,
             declared,
             privacy=privacy,
             output=output,
@@ -165,24 +156,59 @@ def release(
 
 
 def _subject(
-    source: Path, schema: Path, classes: str | None, labels: Path | None, part: str | None, types_are_public: bool
+    table: Path, schema: Path, classes: str | None, labels: Path | None, part: str | None, types_are_public: bool
 ) -> tuple[Path, Schema] | tuple[ImageSet, ImageSchema]:
     """What is to be released, and what is public about it; refuses options that are for the other of the two."""
+    from microtome.images import read_images
+    from microtome.schema import Schema, load_schema
+
     declared = None if str(schema) == images.WORD else load_schema(schema)
     if isinstance(declared, Schema):
         if (classes, labels, part) != (None, None, None):
             raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
-        return source, declared.confirm() if types_are_public else declared
+        return table, declared.confirm() if types_are_public else declared
     if types_are_public:
         raise ParameterError("--types-are-public is for tables; the layout of images needs no confirmation")
     if classes is not None and declared is not None:
         raise ParameterError(f"{schema} declares the classes; --classes goes with --schema {images.WORD}")
-    held = read_images(source, labels=labels, part=part)
-    return held, declared or images.schema_of(held, source, classes)
+    held = read_images(table, labels=labels, part=part)
+    return held, declared or images.schema_of(held, table, classes)
+
+
+def _check_files(
+    table: Path, schema: Path, output: Path, ledger: Path | None, dataset: str | None, *, force: bool
+) -> None:
+    """Name all files that are not as they have to be, before any is worked with."""
+    from microtome.published import check_output
+    from microtome.schema import load_schema
+
+    with together() as attempts:
+        with attempts:
+            if not (table.exists() or is_read_once(table)):
+                raise TableError(f"{table}: no such file")
+        with attempts:
+            if str(schema) != images.WORD:
+                load_schema(schema)
+        with attempts:
+            check_output(output, force=force)
+        with attempts:
+            _require_book(table, ledger, dataset)
+
+
+def _require_book(table: Path, ledger: Path | None, dataset: str | None) -> None:
+    """A table that comes through a pipe has no place beside which its book could be, and no name."""
+    wanted = [name for name, given in (("--ledger", ledger), ("--dataset", dataset)) if given is None]
+    if wanted and is_read_once(table):
+        raise ParameterError(
+            f"{table}: a table that is piped has no place and no name of its own; give {' and '.join(wanted)}, the "
+            "same for all releases of its data, so that what they cost is added up"
+        )
 
 
 def _tell(output: Path, released: Artefact, account: Account) -> None:
     """What was written, what it promises and what the data set has cost."""
+    from microtome.published import promise_in_words
+
     size = output.stat().st_size / 2**20
     console.print(f"[bold]{plain(output)}[/]: {size:,.1f} MiB", soft_wrap=True)
     for line in (*promise_in_words(released), *cost_in_words(account)):

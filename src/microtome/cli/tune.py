@@ -10,6 +10,7 @@ import typer
 
 from microtome.cli.fit import Settings, read_settings
 from microtome.cli.screen import EndedEarly, console, plain
+from microtome.cli.verb import Quiet
 from microtome.errors import ParameterError
 from microtome.whole_file import write_text
 
@@ -24,6 +25,7 @@ def tune(
     settings: Settings = None,
     seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Search over architecture, loss mix and learning rate, scored on held-out rows of the release.
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from microtome.errors import TableError
+from microtome.errors import TableError, together
 from microtome.schema import Column, Schema
 
 _BATCH_ROWS = 65_536
@@ -199,14 +199,13 @@ def _refuse_repeated(names: Sequence[str], origin: str) -> None:
 def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int) -> pa.RecordBatch:
     """The batch's columns in the schema's order and types."""
     arrays = []
-    for column in schema.columns:
-        array = batch.column(column.name)
-        try:
-            arrays.append(_cast(array, column.arrow_type))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise TableError(
-                f"{origin}: column {column.name!r}, rows from {first_row}: not all values are {column.dtype}: {error}"
-            ) from error
+    with together() as attempts:
+        for column in schema.columns:
+            try:
+                arrays.append(_cast(batch.column(column.name), column.arrow_type))
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                where = f"{origin}: column {column.name!r}, rows from {first_row}"
+                attempts.errors.append(TableError(f"{where}: not all values are {column.dtype}: {error}"))
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
 

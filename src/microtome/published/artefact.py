@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
+from microtome.card import Card, Carded
 from microtome.errors import MicrotomeError, ReleaseError
 from microtome.file_kind import mistaken_for
 from microtome.published.consistency import check_events
@@ -31,7 +32,7 @@ _WRONG_CONTENTS = (LookupError, TypeError, ValueError, ArithmeticError, Attribut
 """What reading a manifest that makes no sense may raise."""
 
 
-class Artefact:
+class Artefact(Carded):
     """A published file, of a table or of images. Open one with ``load``."""
 
     holds: ClassVar[str] = "any data"
@@ -84,6 +85,17 @@ class Artefact:
         except _WRONG_CONTENTS as error:
             raise ReleaseError(f"{path}: its manifest is damaged: {type(error).__name__}: {error}") from error
         return release
+
+    def card(self) -> Card:
+        """What was promised, and what it holds."""
+        from microtome.published.description import contents_in_words, promise_in_words
+
+        promise, kind = self.manifest.promise, self.manifest.kind
+        what = "images" if self.manifest.mechanism.of_images else "a table"
+        return Card(
+            title=f"Release of {what}, {kind}: ε = {promise.epsilon:g}, δ = {promise.delta:g}, {promise.neighbours}",
+            lines=[*promise_in_words(self), contents_in_words(self)],
+        )
 
     def _check(self, *, verify: bool) -> None:
         """Compare the file with what the manifest says of it; read all of it if ``verify``."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from microtome.choice import Choice
 from microtome.errors import SchemaError
+from microtome.schema.frame_type import CATEGORY, frame_types
 
 Value = str | bool | int | float | dt.date | dt.datetime
 """A cell's value as the user knows it."""
@@ -131,6 +132,8 @@ class Column:
         pool: Share below which categories are coded together with their neighbours in order; drawn values are told
             apart again by the profile.
         unit: Free text for people.
+        frame: How a data frame holds it, where that is not the usual type for ``dtype``: pandas' name, such as
+            ``category``, ``string``, ``Int8`` or ``datetime64[ns]``. Sampled frames have it again.
 
     Example:
         >>> from microtome import Column
@@ -156,6 +159,7 @@ class Column:
     bins: int | None = None
     pool: float | None = None
     unit: str | None = None
+    frame: str | None = None
 
     def __post_init__(self) -> None:
         if not self.dtype:
@@ -164,6 +168,11 @@ class Column:
             raise self._error(f"dtype is {self.dtype!r}; it must be one of {', '.join(DTYPES)}")
         if self.dtype not in _DTYPES_OF_KIND.get(self.kind, DTYPES.keys()):
             raise self._error(f"kind {self.kind} cannot be stored as {self.dtype}")
+        if self.frame is not None and self.frame not in frame_types(self.dtype):
+            known = ", ".join(frame_types(self.dtype))
+            raise self._error(f"frame is {self.frame!r}; for dtype {self.dtype} it is left out or one of {known}")
+        if self.frame == CATEGORY and not self.kind.is_categorical:
+            raise self._error(f"frame is {CATEGORY!r}, which holds no {self.kind}; write 'kind: categorical'")
         if self.kind.is_categorical and self.bounds is not None:
             raise self._error(f"bounds are for measured columns; a {self.kind} column declares categories")
         if not self.kind.is_categorical and self.categories is not None:
