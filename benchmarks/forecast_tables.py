@@ -77,9 +77,7 @@ def _declared(frame: pd.DataFrame, bounds: dict[str, tuple[float, float]], targe
         if name in bounds:
             kind = Kind.FLOAT if dtype == "float64" else Kind.INTEGER
             columns.append(
-                Column(
-                    name=name, kind=kind, dtype=dtype, bounds=bounds[name], missing=missing, outside=Outside.CLAMP
-                )
+                Column(name=name, kind=kind, dtype=dtype, bounds=bounds[name], missing=missing, outside=Outside.CLAMP)
             )
             continue
         codes = tuple(sorted(frame[name].dropna().unique().tolist()))

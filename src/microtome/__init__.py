@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from microtome.accounting import Ledger
     from microtome.adaptation import DomainAdapter
     from microtome.evaluation import report
+    from microtome.forecasting import Forecast, forecast
     from microtome.images import ImageSet, read_images
     from microtome.private import draft_schema, release, release_images
     from microtome.published import ImageRelease, Release
@@ -30,6 +31,7 @@ _HOMES = {
     "Column": "microtome.schema",
     "DomainAdapter": "microtome.adaptation",
     "FitSettings": "microtome.training",
+    "Forecast": "microtome.forecasting",
     "ImageFitSettings": "microtome.training",
     "ImageRelease": "microtome.published",
     "ImageSchema": "microtome.schema",
@@ -39,6 +41,7 @@ _HOMES = {
     "Schema": "microtome.schema",
     "Synthesizer": "microtome.synthesis",
     "draft_schema": "microtome.private",
+    "forecast": "microtome.forecasting",
     "read_images": "microtome.images",
     "release": "microtome.private",
     "release_images": "microtome.private",
@@ -49,6 +52,7 @@ __all__ = [
     "Column",
     "DomainAdapter",
     "FitSettings",
+    "Forecast",
     "ImageFitSettings",
     "ImageRelease",
     "ImageSchema",
@@ -58,6 +62,7 @@ __all__ = [
     "Schema",
     "Synthesizer",
     "draft_schema",
+    "forecast",
     "read_images",
     "release",
     "release_images",

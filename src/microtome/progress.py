@@ -1,8 +1,12 @@
-"""How long work tells how far it is, whoever watches."""
+"""How long work tells how far it is, and what to expect of it, whoever watches."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Protocol
+
+from microtome.errors import PoorReleaseWarning
 
 
 class Progress(Protocol):
@@ -15,3 +19,18 @@ class Progress(Protocol):
 
 def silent(stage: str, done: int, total: int | None, note: str = "") -> None:
     """Progress that nobody watches."""
+
+
+class Tell(Protocol):
+    """Told beforehand what a release will be worth."""
+
+    def __call__(self, expected: str, cautions: Sequence[str]) -> None:
+        """``expected`` in a sentence, and what the holder should know before anything is spent."""
+        ...
+
+
+def warn(expected: str, cautions: Sequence[str]) -> None:
+    """Cautions as a warning of Python's; what is as it should be needs none."""
+    del expected
+    if cautions:
+        warnings.warn("\n".join(cautions), PoorReleaseWarning, stacklevel=4)

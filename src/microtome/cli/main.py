@@ -12,7 +12,21 @@ from types import FrameType
 import typer
 
 from microtome import __version__
-from microtome.cli import audit, budget, demo, fit, inspect, key, ledger, release, report, sample, schema, tune
+from microtome.cli import (
+    audit,
+    budget,
+    demo,
+    fit,
+    forecast,
+    inspect,
+    key,
+    ledger,
+    release,
+    report,
+    sample,
+    schema,
+    tune,
+)
 from microtome.cli.failure import in_words, notes
 from microtome.cli.screen import EndedEarly, complain
 
@@ -45,6 +59,7 @@ def main(
 
 
 app.add_typer(schema.app, name="schema")
+app.command("forecast")(forecast.forecast)
 app.command("release")(release.release)
 app.command("inspect")(inspect.inspect)
 app.command("fit")(fit.fit)

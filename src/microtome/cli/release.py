@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -52,7 +53,10 @@ def release(
     ],
     epsilon: Annotated[float, typer.Option(help="Total ε, profile included.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Release file to write.")],
-    delta: Annotated[float, typer.Option(help="Total δ; must be below 1/n.")] = 1e-6,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Total δ; must be below 1/n.", show_default="1e-6, or less where there are many rows"),
+    ] = None,
     kind: Annotated[
         ReleaseKind,
         typer.Option(
@@ -111,13 +115,15 @@ def release(
         Path | None, typer.Option(help="Private key to sign the release with; see 'microtome key make'.")
     ] = None,
     allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Release although next to nothing would be learnt.")] = False,
     threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
 ) -> None:
     """Read the private table or image set once and publish noisy slices or sums of it.
 
-    This is the only step that sees private rows. The file it writes may be given to anybody. What it costs is
-    written to the ledger first, and a budget that is set there is enforced.
+    This is the only step that sees private rows. It says first what to expect of the release, and refuses one that
+    would hold next to nothing (see 'microtome forecast'). The file it writes may be given to anybody. What it costs
+    is written to the ledger first, and a budget that is set there is enforced.
     """
     from microtome.private import RunSettings
     from microtome.private import release as publish
@@ -125,6 +131,8 @@ def release(
     of_images = images.describes_images(schema)
     if not of_images and (classes, labels, part) != (None, None, None):
         raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
+    if of_images and anyway:
+        raise ParameterError("--anyway is for tables; there is no forecast of images")
     real = Path(os.path.realpath(table))  # by whatever link it is reached, a table has one book and one name in it
     book, name = ledger or ledger_beside(real), dataset or dataset_name(table)
     with watch("images" if of_images else "rows") as progress:
@@ -145,7 +153,7 @@ def release(
             "ledger": book,
             "dataset": name,
             "sign": sign,
-            "run": RunSettings(threads=threads, force=force, progress=progress),
+            "run": RunSettings(threads=threads, force=force, progress=progress, tell=_foretell),
         }
         released: Artefact
         if of_images:
@@ -154,9 +162,19 @@ def release(
             )
         else:
             declared = Schema.load(schema)
-            released = publish(table, declared.confirm() if types_are_public else declared, pivot=pivot, **options)
-    with noted(f"{output} is written and whole, and ε = {epsilon:g} at δ = {delta:g} is charged in the ledger."):
-        _tell(output, released, Ledger(book).account(name, delta=delta))
+            released = publish(
+                table, declared.confirm() if types_are_public else declared, pivot=pivot, anyway=anyway, **options
+            )
+    spent = released.manifest.promise.delta
+    with noted(f"{output} is written and whole, and ε = {epsilon:g} at δ = {spent:g} is charged in the ledger."):
+        _tell(output, released, Ledger(book).account(name, delta=spent))
+
+
+def _foretell(expected: str, cautions: Sequence[str]) -> None:
+    """What is to be expected, before anything is spent."""
+    for line in (expected, *cautions):
+        if line:
+            console.print(plain(line), soft_wrap=True)
 
 
 def _tell(output: Path, released: Artefact, account: Account) -> None:

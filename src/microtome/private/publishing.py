@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours, dataset_name
+from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours, dataset_name, default_delta
 from microtome.errors import OutputError, noted
 from microtome.private.door import Door
 from microtome.private.image_plan import IMAGE_PROFILE_SHARE
@@ -29,7 +30,7 @@ def release(
     schema: Schema | str | Path,
     *,
     epsilon: float,
-    delta: float,
+    delta: float | None = None,
     output: str | Path | None = None,
     neighbours: str = Neighbours.BLANK_ONE,
     accountant: str = Accountant.EXACT,
@@ -42,6 +43,7 @@ def release(
     kind: str = ReleaseKind.AGGREGATES,
     pivot: str = NO_PIVOT,
     allow_large_delta: bool = False,
+    anyway: bool = False,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
     sign: str | Path | None = None,
@@ -53,7 +55,7 @@ def release(
         source: A CSV or Parquet path, or a pandas, polars or Arrow table.
         schema: What is public about it, or the path of its YAML document.
         epsilon: Total ε, profile included.
-        delta: Total δ.
+        delta: Total δ; by default one that fits the number of records as far as that is public.
         output: Where to write the release; without it, a temporary file that lives as long as the result.
         neighbours: ``blank-one``, ``add-remove`` or ``replace-one``.
         accountant: ``exact``, ``renyi`` or ``theorem1``.
@@ -69,6 +71,7 @@ def release(
         pivot: For aggregates: the column by whose classes everything is counted apart, for what three columns
             share; ``"none"`` to count all records together, under less noise.
         allow_large_delta: Accept δ ≥ 1/n.
+        anyway: Release although next to nothing would be learnt.
         ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
         dataset: The table's name in the book; by default the file's name.
         sign: File of the private key to sign the release with, such as ``microtome key make`` writes.
@@ -76,14 +79,21 @@ def release(
 
     Returns:
         The release, open for reading.
+
+    Raises:
+        ForecastError: Next to nothing would be learnt; nothing is spent.
     """
+    from microtome.forecasting.foresight import (
+        foresee,
+    )  # not at the top: it is built on the planning half of this package
+
     signer = None if sign is None else Signer.load(sign)
     chosen = option(ReleaseKind, kind, "kind")
     settings = PrivacySettings(
         kind=chosen,
         pivot=pivot,
         epsilon=epsilon,
-        delta=delta,
+        delta=default_delta(None) if delta is None else delta,
         neighbours=option(Neighbours, neighbours, "neighbours"),
         accountant=option(Accountant, accountant, "accountant"),
         directions=option(DirectionKind, directions, "directions"),
@@ -94,15 +104,19 @@ def release(
         profile_share=PROFILE_SHARES[chosen] if profile_share is None else profile_share,
         allow_large_delta=allow_large_delta,
     )
+    declared = schema if isinstance(schema, Schema) else Schema.load(schema)
+    unread = TableSource(table=open_table(source), schema=declared)
+    unread.check()
+    private, run = unread.counted(settings), run or RunSettings()
+    settings = _fitting(settings, delta, private.num_records)
+    foresee(settings, declared, private.num_records, anyway=anyway, tell=run.tell)
     door = Door(
         settings=settings,
-        run=run or RunSettings(),
+        run=run,
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
         dataset=dataset or (dataset_name(source) if isinstance(source, str | Path) else "table"),
         randomness=SystemRandomness(),
     )
-    declared = schema if isinstance(schema, Schema) else Schema.load(schema)
-    private = TableSource(table=open_table(source), schema=declared)
     released = _written(partial(door.release, private), signer, output, source, schema, ledger, sign)
     assert isinstance(released, Release)
     return released
@@ -113,7 +127,7 @@ def release_images(
     schema: ImageSchema | str | Path,
     *,
     epsilon: float,
-    delta: float,
+    delta: float | None = None,
     output: str | Path | None = None,
     labels: str | Path | None = None,
     part: str | None = None,
@@ -138,7 +152,7 @@ def release_images(
         source: An IDX, NPZ or HDF5 file, a folder of PNG files, or an ``ImageSet``.
         schema: What is public about the images, or the path of its YAML document.
         epsilon: Total ε, profile included.
-        delta: Total δ.
+        delta: Total δ; by default one that fits the number of images as far as that is public.
         output: Where to write the release; without it, a temporary file that lives as long as the result.
         labels: The IDX file of labels, where it is not beside the images.
         part: The part of an NPZ or HDF5 file, such as ``train``.
@@ -160,11 +174,13 @@ def release_images(
     Returns:
         The release, open for reading.
     """
+    from microtome.forecasting.foresight import foresee_images  # as above
+
     signer = None if sign is None else Signer.load(sign)
     settings = PrivacySettings(
         kind=option(ReleaseKind, kind, "kind"),
         epsilon=epsilon,
-        delta=delta,
+        delta=default_delta(None) if delta is None else delta,
         neighbours=option(Neighbours, neighbours, "neighbours"),
         accountant=option(Accountant, accountant, "accountant"),
         directions=option(DirectionKind, directions, "directions"),
@@ -175,18 +191,25 @@ def release_images(
         profile_share=IMAGE_PROFILE_SHARE if profile_share is None else profile_share,
         allow_large_delta=allow_large_delta,
     )
+    declared = schema if isinstance(schema, ImageSchema) else ImageSchema.load(schema)
+    private = ImageSource(images=PrivateImages(open_images(source, labels=labels, part=part), declared))
+    settings, run = _fitting(settings, delta, private.num_records), run or RunSettings()
+    foresee_images(settings, tell=run.tell)
     door = Door(
         settings=settings,
-        run=run or RunSettings(),
+        run=run,
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
         dataset=dataset or (dataset_name(source) if isinstance(source, str | Path) else "images"),
         randomness=SystemRandomness(),
     )
-    declared = schema if isinstance(schema, ImageSchema) else ImageSchema.load(schema)
-    private = ImageSource(images=PrivateImages(open_images(source, labels=labels, part=part), declared))
     released = _written(partial(door.release, private), signer, output, source, schema, ledger, labels, sign)
     assert isinstance(released, ImageRelease)
     return released
+
+
+def _fitting(settings: PrivacySettings, delta: float | None, num_records: int | None) -> PrivacySettings:
+    """The settings with the δ that was given, or with one that fits the number of records where that is public."""
+    return settings if delta is not None else replace(settings, delta=default_delta(settings.public_size(num_records)))
 
 
 def _written(

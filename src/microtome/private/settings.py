@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from microtome.accounting import Accountant, DirectionKind, Directions, Neighbours
 from microtome.errors import ParameterError, require
-from microtome.progress import Progress, silent
+from microtome.progress import Progress, Tell, silent, warn
 from microtome.published import ReleaseKind
 from microtome.schema import COARSE, FINE
 
@@ -108,6 +108,10 @@ class PrivacySettings:
         if self.accountant not in (Accountant.EXACT, Accountant.RENYI):
             raise ParameterError(f"the {self.accountant} accountant is for slices; aggregates take exact or renyi")
 
+    def public_size(self, num_records: int | None) -> int | None:
+        """What may be said of the number of records: themselves, their capacity, or nothing."""
+        return self.capacity if self.neighbours.protects_count else num_records
+
     @property
     def centred(self) -> bool:
         """Whether encoded blocks are centred at the null record."""
@@ -145,6 +149,7 @@ class RunSettings:
         bin_entries: Numbers held when rows are shuffled.
         force: Replace an existing output.
         progress: Told how far the work is.
+        tell: Told beforehand what the release will be worth.
     """
 
     threads: int = 2
@@ -153,6 +158,7 @@ class RunSettings:
     bin_entries: int = 1 << 23
     force: bool = False
     progress: Progress = field(default=silent)
+    tell: Tell = field(default=warn)
 
     def __post_init__(self) -> None:
         require(self.threads >= 1, "threads", self.threads, "at least 1")

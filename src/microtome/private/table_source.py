@@ -7,7 +7,7 @@ profile ─► pair tables                 kind aggregates
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -73,10 +73,18 @@ class TableSource:
         """The schema, for the file."""
         return self.schema.to_dict()
 
-    def plan(self, settings: PrivacySettings, run: RunSettings) -> Plan:
-        """The profile, and what follows it."""
+    def check(self) -> None:
+        """Refuse a schema that nobody has confirmed, or that is another table's."""
         _require_confirmed(self.schema)
         self.table.check_columns(self.schema)
+
+    def counted(self, settings: PrivacySettings) -> TableSource:
+        """The same with its number of records at hand, unless that is protected."""
+        return self if settings.neighbours.protects_count else replace(self, table=self.table.counted(self.schema))
+
+    def plan(self, settings: PrivacySettings, run: RunSettings) -> Plan:
+        """The profile, and what follows it."""
+        self.check()
         profile = plan_profile(settings, self.schema)
         second: _Tables | _Rows
         match settings.kind:
