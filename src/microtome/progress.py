@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Sequence
 from typing import Protocol
@@ -29,8 +30,20 @@ class Tell(Protocol):
         ...
 
 
+def untold(expected: str, cautions: Sequence[str]) -> None:
+    """For whom it makes no difference what a release is worth."""
+
+
 def warn(expected: str, cautions: Sequence[str]) -> None:
     """Cautions as a warning of Python's; what is as it should be needs none."""
     del expected
     if cautions:
-        warnings.warn("\n".join(cautions), PoorReleaseWarning, stacklevel=4)
+        warnings.warn("\n".join(cautions), PoorReleaseWarning, stacklevel=_levels_to_the_caller())
+
+
+def _levels_to_the_caller() -> int:
+    """How far up whoever called this package is."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    return level - 1

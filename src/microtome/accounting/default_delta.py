@@ -5,8 +5,8 @@ tenth of it at most, rounded down to a power of ten, and never above 10⁻⁶.
 """
 
 LARGEST_DELTA = 1e-6
-UNKNOWN_SIZE_DELTA = 1e-9
-"""Where the number of records is protected and no bound on it is public: fits any table that can be read."""
+UNKNOWN_SIZE_DELTA = 1e-8
+"""Where the number of records is protected and no bound on it is public: fits tables of less than a hundred million."""
 
 
 def default_delta(num_records: int | None) -> float:
@@ -15,7 +15,7 @@ def default_delta(num_records: int | None) -> float:
     Example:
         >>> from microtome.accounting import default_delta
         >>> default_delta(800), default_delta(2_000_000), default_delta(None)
-        (1e-06, 1e-08, 1e-09)
+        (1e-06, 1e-08, 1e-08)
     """
     if num_records is None:
         return UNKNOWN_SIZE_DELTA

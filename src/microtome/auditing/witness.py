@@ -24,6 +24,7 @@ from microtome.private.image_source import ClassRows
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism
 from microtome.private.table_source import sampled
+from microtome.progress import untold
 from microtome.published import Artefact, ImageRelease, ImageRowsRelease, RecordsRelease, Release
 
 NOBODY = -1
@@ -143,7 +144,7 @@ def publish_release(scene: Scene[Any], settings: PrivacySettings, coins: Coins, 
         "profile_share": settings.profile_share,
         "kind": settings.kind,
         "allow_large_delta": settings.allow_large_delta,
-        "run": RunSettings(threads=1, force=True),
+        "run": RunSettings(threads=1, force=True, tell=untold),
     }
     if isinstance(scene, ImageScene):
         pictures = scene.present(coins)
@@ -151,7 +152,7 @@ def publish_release(scene: Scene[Any], settings: PrivacySettings, coins: Coins, 
         return ImageSighting(scene=scene, coins=coins, present=pictures, release=images, settings=settings)
     assert isinstance(scene, TableScene)
     records = scene.present(coins)
-    published = release(records.table, scene.schema, pivot=settings.pivot, **options)
+    published = release(records.table, scene.schema, pivot=settings.pivot, anyway=True, **options)
     return TableSighting(scene=scene, coins=coins, present=records, release=published, settings=settings)
 
 

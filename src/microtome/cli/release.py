@@ -13,7 +13,7 @@ import typer
 from microtome.accounting import Account, Accountant, DirectionKind, Ledger, Neighbours, dataset_name
 from microtome.cli import images
 from microtome.cli.ledger import cost_in_words
-from microtome.cli.screen import console, plain, watch
+from microtome.cli.screen import console, errors, plain, watch
 from microtome.errors import ParameterError, noted
 from microtome.published import Artefact, ReleaseKind, promise_in_words
 from microtome.schema import Schema
@@ -174,7 +174,7 @@ def _foretell(expected: str, cautions: Sequence[str]) -> None:
     """What is to be expected, before anything is spent."""
     for line in (expected, *cautions):
         if line:
-            console.print(plain(line), soft_wrap=True)
+            errors.print(plain(line), soft_wrap=True)
 
 
 def _tell(output: Path, released: Artefact, account: Account) -> None:

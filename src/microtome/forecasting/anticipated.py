@@ -105,7 +105,8 @@ class Anticipated:
         product = variance**2 + variance * (energies[:, None] + energies[None, :])
         measured = np.outer(scales, scales)
         noise = np.sqrt(product / num_rows) / present * self.num_rows
-        return np.divide(noise, measured, out=np.zeros_like(noise), where=measured > 0)
+        tables: Floats = np.divide(noise, measured, out=np.zeros_like(noise), where=measured > 0)
+        return tables
 
     def _level_ratios(self) -> list[float]:
         """Noise with which all tables of a column together tell its levels; infinite where none does."""

@@ -9,7 +9,7 @@ from microtome.forecasting.anticipated import Anticipated
 from microtome.schema import Column
 from microtome.schema.margins import rare_share
 
-_ROUGH, _LOST = 0.15, 0.35
+ROUGH, LOST = 0.15, 0.35
 """Errors from which a column is roughly learnt, and from which it is mostly noise."""
 
 
@@ -52,7 +52,7 @@ def forecast_columns(release: Anticipated) -> tuple[ColumnForecast, ...]:
 def _column(release: Anticipated, index: int) -> ColumnForecast:
     column, noise, threshold = release.schema.columns[index], release.count_noise[index], release.thresholds[index]
     error = release.errors[index][0]
-    learning = Learning.WELL if error < _ROUGH else Learning.ROUGHLY if error < _LOST else Learning.NOT
+    learning = Learning.WELL if error < ROUGH else Learning.ROUGHLY if error < LOST else Learning.NOT
     share = rare_share(noise, release.num_rows) if threshold is None else threshold / release.num_rows
     return ColumnForecast(
         name=column.name,

@@ -14,12 +14,11 @@ from microtome.private.plan import padded_rows
 from microtome.published import ReleaseKind
 
 _COPIES = 4
-_PROGRAM_BYTES = 200 << 20
-_FIT_BYTES = 400 << 20
-"""What the program holds before it has read anything, for a release and for a fit."""
+_PROGRAM_BYTES = 400 << 20
+"""What the program holds before it has read anything; a fit, with torch, more than a release."""
 _BLOCK_BYTES = 3 * (1 << 22) * 8
 _RELEASE_SECONDS, _SECONDS_A_VALUE = 0.3, 4e-7
-_FIT_SECONDS, _SECONDS_AN_ENTRY = 2.0, 1.2e-4
+_FIT_SECONDS, _SECONDS_A_LEVEL = 1.0, 0.05
 _RECORDS_FIT_SECONDS = 60.0
 """Of a release of records, whose fit has more steps."""
 
@@ -29,7 +28,7 @@ class Cost:
     """What the work would take, roughly.
 
     Attributes:
-        memory_bytes: Memory of the release, and of the fit, whichever is more.
+        memory_bytes: Memory of the release and of the fit, each by itself.
         file_bytes: Size of the release.
         release_seconds: Time of the release.
         fit_seconds: Time of the fit.
@@ -48,12 +47,12 @@ def forecast_cost(release: Anticipated) -> Cost:
     match release.settings.kind:
         case ReleaseKind.AGGREGATES:
             size = table_bytes(release.settings, release.schema, dim)
-            memory, fit = _COPIES * size + _BLOCK_BYTES, _FIT_SECONDS + _SECONDS_AN_ENTRY * size / 16
+            memory, fit = _COPIES * size + _BLOCK_BYTES, _FIT_SECONDS + _SECONDS_A_LEVEL * dim
         case ReleaseKind.RECORDS:
             size = 2 * padded_rows(release.settings, release.num_rows) * dim + 8 * dim * dim
             memory, fit = _COPIES * 8 * dim * dim + _BLOCK_BYTES, _RECORDS_FIT_SECONDS
     return Cost(
-        memory_bytes=max(_PROGRAM_BYTES + memory, _FIT_BYTES + memory),
+        memory_bytes=_PROGRAM_BYTES + memory,
         file_bytes=size,
         release_seconds=seconds,
         fit_seconds=fit,

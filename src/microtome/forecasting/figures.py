@@ -21,6 +21,7 @@ def figures(forecast: Forecast) -> dict[str, Any]:
         "verdict": str(forecast.verdict),
         "margin_error": forecast.margins,
         **_pairs(forecast),
+        "band": forecast.band,
         "useful_epsilon": forecast.useful_epsilon,
         "columns": [asdict(column) for column in forecast.columns],
         "attacker": asdict(forecast.attacker),

@@ -20,8 +20,13 @@ _UNKNOWN = (
 )
 
 
-def foresee(settings: PrivacySettings, schema: Schema, num_records: int | None, *, anyway: bool, tell: Tell) -> None:
-    """Tell what a release of a table will be worth; refuse one that is worth next to nothing, unless ``anyway``."""
+def foresee(
+    settings: PrivacySettings, schema: Schema, num_records: int | None, tell: Tell, *, anyway: bool = False
+) -> None:
+    """Tell what a release of a table will be worth; refuse one that is worth next to nothing.
+
+    ``anyway`` accepts it as it is: there is no refusal then, and columns that come to nothing are not named again.
+    """
     size = settings.public_size(num_records)
     if size is None or size < 2:
         tell(_UNKNOWN, on_epsilon(settings.epsilon))
@@ -29,7 +34,8 @@ def foresee(settings: PrivacySettings, schema: Schema, num_records: int | None, 
     forecast = forecast_of(settings, schema, size)
     if forecast.verdict is Verdict.NOTHING and not anyway:
         raise ForecastError(_refusal(forecast))
-    tell(f"{forecast.verdict.in_words} {_figures(forecast)}", cautions(forecast.lost, settings.epsilon))
+    lost = () if anyway else forecast.lost
+    tell(f"{forecast.verdict.in_words} {_figures(forecast)}", cautions(lost, settings.epsilon))
 
 
 def foresee_images(settings: PrivacySettings, *, tell: Tell) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from microtome.forecasting.columns import ColumnForecast
-from microtome.forecasting.forecast import BAND, Forecast
+from microtome.forecasting.forecast import Forecast
 
 LARGEST_EPSILON, SMALLEST_EPSILON = 10.0, 0.05
 """Outside of these, ε gets a word."""
@@ -80,7 +80,7 @@ def _errors(forecast: Forecast) -> list[str]:
         f"Tables of two columns will be off by about {forecast.pairs.error:.2g}. Of what columns have to do with each "
         f"other, about {kept:.0%} will come through."
     )
-    return [*lines, f"These errors hold within a factor of {BAND:g} for tables like those this was tried on."]
+    return [*lines, f"These errors hold within a factor of {forecast.band:g} for tables like those this was tried on."]
 
 
 def _counts(forecast: Forecast) -> str:

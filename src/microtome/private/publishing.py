@@ -105,18 +105,17 @@ def release(
         allow_large_delta=allow_large_delta,
     )
     declared = schema if isinstance(schema, Schema) else Schema.load(schema)
-    unread = TableSource(table=open_table(source), schema=declared)
-    unread.check()
-    private, run = unread.counted(settings), run or RunSettings()
-    settings = _fitting(settings, delta, private.num_records)
-    foresee(settings, declared, private.num_records, anyway=anyway, tell=run.tell)
+    table = open_table(source)
+    table = table if settings.neighbours.protects_count else table.counted(declared)
+    settings = _fitting(settings, delta, table.num_rows)
     door = Door(
         settings=settings,
-        run=run,
+        run=run or RunSettings(),
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
         dataset=dataset or (dataset_name(source) if isinstance(source, str | Path) else "table"),
         randomness=SystemRandomness(),
     )
+    private = TableSource(table=table, schema=declared, foresee=partial(foresee, anyway=anyway))
     released = _written(partial(door.release, private), signer, output, source, schema, ledger, sign)
     assert isinstance(released, Release)
     return released

@@ -64,6 +64,7 @@ class PrivateTable:
 
     def counted(self, schema: Schema) -> PrivateTable:
         """The same with its number of rows, read off the file if need be: only for whom that number is public."""
+        self.check_columns(schema)
         if self.num_rows is not None:
             return self
         return replace(self, num_rows=sum(batch.num_rows for batch in self.stream(schema.columns[:1])))

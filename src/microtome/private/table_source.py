@@ -7,7 +7,7 @@ profile ─► pair tables                 kind aggregates
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,6 +28,7 @@ from microtome.private.settings import FINENESS, PrivacySettings, RunSettings
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
+from microtome.progress import Tell
 from microtome.published import AggregateMechanism, ContainerWriter, Mechanism, ReleaseKind, check_space, digest
 from microtome.schema import Codebook, Schema, initial_cells, largest_dim
 from microtome.schema.margins import rare_share
@@ -49,11 +50,13 @@ class TableSource:
         table: The private rows.
         schema: What is public about them.
         null_records: Empty records beyond those of the table, which no file format can express.
+        foresee: Told the number of records before anything is spent; refuses what would be worth nothing.
     """
 
     table: PrivateTable
     schema: Schema
     null_records: int = 0
+    foresee: Callable[[PrivacySettings, Schema, int | None, Tell], None] = lambda *_: None
 
     @property
     def origin(self) -> str:
@@ -73,18 +76,11 @@ class TableSource:
         """The schema, for the file."""
         return self.schema.to_dict()
 
-    def check(self) -> None:
-        """Refuse a schema that nobody has confirmed, or that is another table's."""
-        _require_confirmed(self.schema)
-        self.table.check_columns(self.schema)
-
-    def counted(self, settings: PrivacySettings) -> TableSource:
-        """The same with its number of records at hand, unless that is protected."""
-        return self if settings.neighbours.protects_count else replace(self, table=self.table.counted(self.schema))
-
     def plan(self, settings: PrivacySettings, run: RunSettings) -> Plan:
         """The profile, and what follows it."""
-        self.check()
+        _require_confirmed(self.schema)
+        self.table.check_columns(self.schema)
+        self.foresee(settings, self.schema, self.num_records, run.tell)
         profile = plan_profile(settings, self.schema)
         second: _Tables | _Rows
         match settings.kind:
