@@ -19,7 +19,7 @@ def test_of_a_gaussian_mechanism_both_bounds_are_exact(mu: float) -> None:
 def test_the_likelihood_ratio_reaches_what_is_said_and_no_more() -> None:
     mu, draws = gaussian_mu(5.0, 1e-6), 200_000
     found = strongest_attacker([GaussianEvent(mu=mu)])
-    without, having = np.random.default_rng(0).standard_normal((2, draws)) + [[0.0], [mu]]
+    without, having = np.random.default_rng(0).normal([[0.0], [mu]], size=(2, draws))
     threshold = np.quantile(without, 1 - FALSE_ALARMS)
     assert np.mean(having > threshold) == pytest.approx(found.caught, abs=0.01)
     right = (np.mean(having > mu / 2) + np.mean(without <= mu / 2)) / 2

@@ -115,7 +115,7 @@ def release(
         Path | None, typer.Option(help="Private key to sign the release with; see 'microtome key make'.")
     ] = None,
     allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Release although next to nothing would be learnt.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Release without a forecast, whatever it is worth.")] = False,
     threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
 ) -> None:

@@ -25,17 +25,16 @@ def foresee(
 ) -> None:
     """Tell what a release of a table will be worth; refuse one that is worth next to nothing.
 
-    ``anyway`` accepts it as it is: there is no refusal then, and columns that come to nothing are not named again.
+    Whoever says ``anyway`` wants it whatever it is worth, and is told nothing but a word on ε.
     """
     size = settings.public_size(num_records)
-    if size is None or size < 2:
-        tell(_UNKNOWN, on_epsilon(settings.epsilon))
+    if anyway or size is None or size < 2:
+        tell("" if anyway else _UNKNOWN, on_epsilon(settings.epsilon))
         return
     forecast = forecast_of(settings, schema, size)
-    if forecast.verdict is Verdict.NOTHING and not anyway:
+    if forecast.verdict is Verdict.NOTHING:
         raise ForecastError(_refusal(forecast))
-    lost = () if anyway else forecast.lost
-    tell(f"{forecast.verdict.in_words} {_figures(forecast)}", cautions(lost, settings.epsilon))
+    tell(f"{forecast.verdict.in_words} {_figures(forecast)}", cautions(forecast.lost, settings.epsilon))
 
 
 def foresee_images(settings: PrivacySettings, *, tell: Tell) -> None:

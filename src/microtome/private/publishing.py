@@ -71,7 +71,7 @@ def release(
         pivot: For aggregates: the column by whose classes everything is counted apart, for what three columns
             share; ``"none"`` to count all records together, under less noise.
         allow_large_delta: Accept δ ≥ 1/n.
-        anyway: Release although next to nothing would be learnt.
+        anyway: Release without a forecast, even if next to nothing would be learnt.
         ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
         dataset: The table's name in the book; by default the file's name.
         sign: File of the private key to sign the release with, such as ``microtome key make`` writes.
