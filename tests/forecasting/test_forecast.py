@@ -62,6 +62,10 @@ def test_every_kind_and_relation_has_a_forecast(kind: str, neighbours: str) -> N
     assert 0 < found.margins < 1
     assert found.pairs is not None
     assert 0 < found.pairs.error <= 1
+    assert (found.band is not None) == ((kind, neighbours) == ("aggregates", "blank-one")), (
+        "no band where none was measured"
+    )
+    assert ("not for this" in str(found)) == (found.band is None)
 
 
 def test_pairs_are_not_foretold_where_directions_do_not_span_the_rows() -> None:

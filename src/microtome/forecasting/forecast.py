@@ -23,7 +23,8 @@ from microtome.schema import Schema
 
 BAND, BAND_LEARNT = 1.8, 3.0
 """Factors within which measured errors were of the forecast, nineteen of twenty where everything is declared, and nine
-of ten where categories or bounds are to be learnt (``benchmarks/forecast.py``). ``BAND_BELOW`` counts as the same."""
+of ten where categories or bounds are to be learnt. Read off the very points that they describe
+(``benchmarks/forecast.py``). ``BAND_BELOW`` counts as the same."""
 BAND_BELOW = 0.01
 _CURVE = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 _SEARCHED = (*(digit * 10.0**power for power in range(-2, 2) for digit in (1, 1.5, 2, 3, 4, 5, 7)), 100.0)
@@ -54,7 +55,7 @@ class Forecast:
     """What a release would be worth.
 
     Print it for the words; in a notebook it shows itself with its tables. Errors are between 0, perfect, and 1, nothing
-    in common. ``band`` is the factor within which they are foretold, for tables like those it was tried on.
+    in common. ``band`` is the factor within which they were foretold on the tables it was tried on.
     """
 
     release: Anticipated
@@ -75,10 +76,16 @@ class Forecast:
         return forecast_pairs(self.release)
 
     @property
-    def band(self) -> float:
-        """The factor within which errors are foretold: what is to be learnt makes it wider."""
-        declared = all(column.declared for column in self.columns)
-        return BAND if declared else BAND_LEARNT
+    def band(self) -> float | None:
+        """The factor within which errors were foretold: what is to be learnt makes it wider.
+
+        ``None`` for releases of which none was made to compare with.
+        """
+        settings = self.release.settings
+        tried = (ReleaseKind.AGGREGATES, Neighbours.BLANK_ONE, NO_PIVOT)
+        if (settings.kind, settings.neighbours, settings.pivot) != tried:
+            return None
+        return BAND if all(column.declared for column in self.columns) else BAND_LEARNT
 
     @cached_property
     def cost(self) -> Cost:

@@ -46,7 +46,7 @@ def on_epsilon(epsilon: float) -> list[str]:
     if epsilon > LARGEST_EPSILON:
         return [
             f"ε = {epsilon:g} is large: the probability of whatever the file may say can change by a factor of "
-            f"e^{epsilon:g} with one person's record. Few would call more than {LARGEST_EPSILON:g} a promise."
+            f"e^{epsilon:g} with one person's record."
         ]
     if epsilon < SMALLEST_EPSILON:
         return [
@@ -80,7 +80,14 @@ def _errors(forecast: Forecast) -> list[str]:
         f"Tables of two columns will be off by about {forecast.pairs.error:.2g}. Of what columns have to do with each "
         f"other, about {kept:.0%} will come through."
     )
-    return [*lines, f"These errors hold within a factor of {forecast.band:g} for tables like those this was tried on."]
+    return [*lines, _trust(forecast)]
+
+
+def _trust(forecast: Forecast) -> str:
+    """How far to believe the errors."""
+    if forecast.band is None:
+        return "How near such errors come was tried for aggregates under blank-one without a pivot only, not for this."
+    return f"On the tables this was tried on, such errors were mostly within a factor of {forecast.band:g}."
 
 
 def _counts(forecast: Forecast) -> str:
