@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast_tables import TABLES, Case, load_case
+from forecast_tables import TABLES, UNSEEN, Case, load_case
 from microtome.evaluation.coded import code_tables
 from microtome.evaluation.fidelity import column_scores
 from microtome.evaluation.pairs import compare_pairs
@@ -88,6 +88,7 @@ def point_of(run: dict[str, Any]) -> dict[str, Any]:
     assert foretold.pairs is not None
     return {
         **key,
+        "unseen": key["table"] in UNSEEN,
         "declared": all(column.is_declared for column in schema.columns),
         "verdict": str(foretold.verdict),
         "measured": {
@@ -108,10 +109,11 @@ def point_of(run: dict[str, Any]) -> dict[str, Any]:
 def bands(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """How many measured errors lie within the stated band of their forecast."""
     found = []
-    for declared, band in ((True, BAND), (False, BAND_LEARNT)):
-        chosen = [point for point in points if point["declared"] is declared]
+    for unseen, (declared, band) in product((False, True), ((True, BAND), (False, BAND_LEARNT))):
+        chosen = [point for point in points if (point["declared"], point["unseen"]) == (declared, unseen)]
         shares = {error: _share_within(chosen, error, band) for error in ("margins", "pairs")}
-        found.append({"declared": declared, "factor": band, "below": BAND_BELOW, "points": len(chosen), **shares})
+        group = {"declared": declared, "unseen": unseen, "factor": band, "below": BAND_BELOW, "points": len(chosen)}
+        found.append({**group, **shares})
     return found
 
 

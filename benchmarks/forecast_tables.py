@@ -36,6 +36,7 @@ _CREDIT: dict[str, tuple[int, int]] = {
 }
 _UNDRAFTED = ["telephone"]
 """Columns that a draft takes for identifiers by their names."""
+_LOAN: dict[str, tuple[float, float]] = {"amount": (0, 1_000_000), "payments": (0, 20_000)}
 _SEED = 0
 """Of which rows are taken, the same for every ε."""
 
@@ -62,6 +63,12 @@ def load_case(name: str, num_rows: int) -> Case | None:
 def _housing() -> tuple[pd.DataFrame, Schema]:
     frame = pd.read_parquet(data_folder() / "housing" / "california_housing_1990.parquet")
     return frame, _declared(frame, _HOUSING, "median_house_value")
+
+
+@cache
+def _loans() -> tuple[pd.DataFrame, Schema]:
+    frame = pd.read_csv(data_folder() / "czech_bank" / "loan.csv")[list(_LOAN) + ["duration", "status"]]
+    return frame, _declared(frame, _LOAN, "status")
 
 
 @cache
@@ -118,5 +125,11 @@ TABLES: dict[str, Callable[[], tuple[pd.DataFrame, Schema]]] = {
     "housing, drafted": _drafted(_housing),
     "German credit, drafted": _drafted(_credit),
     "Adult, drafted": _drafted(lambda: _task("Adult", Source.ADULT)),
+    "Mobility, California": lambda: _task("Mobility", Source.CALIFORNIA),
+    "Mobility, California, drafted": _drafted(lambda: _task("Mobility", Source.CALIFORNIA)),
+    "loans of a bank": _loans,
+    "loans of a bank, drafted": _drafted(_loans),
 }
 """By name: all rows and the schema."""
+UNSEEN = ("Mobility, California", "Mobility, California, drafted", "loans of a bank", "loans of a bank, drafted")
+"""Tables that were first released when the constants and bands of the forecast were settled."""
