@@ -67,7 +67,7 @@ def _housing() -> tuple[pd.DataFrame, Schema]:
 
 @cache
 def _loans() -> tuple[pd.DataFrame, Schema]:
-    frame = pd.read_csv(data_folder() / "czech_bank" / "loan.csv")[list(_LOAN) + ["duration", "status"]]
+    frame = pd.read_csv(data_folder() / "czech_bank" / "loan.csv")[[*_LOAN, "duration", "status"]]
     return frame, _declared(frame, _LOAN, "status")
 
 
