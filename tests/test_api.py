@@ -137,7 +137,7 @@ def test_the_command_has_every_option_of_the_promise_with_its_default() -> None:
     for one in fields(mt.PrivacySettings):
         asked = command[one.name]
         assert asked.required == (one.name == "epsilon"), one.name
-        if not asked.required:
+        if not asked.required and one.name != "delta":  # without one it fits the number of records
             assert plain(asked.default) == plain(one.default), one.name
     run = {one.name: one.default for one in fields(mt.RunSettings)}
     assert (command["threads"].default, command["force"].default) == (run["threads"], run["force"])
@@ -146,7 +146,7 @@ def test_the_command_has_every_option_of_the_promise_with_its_default() -> None:
 
 def test_release_spells_no_option_of_the_promise() -> None:
     spelled = set(inspect.signature(mt.release).parameters)
-    assert spelled == {"source", "schema", "privacy", "output", "ledger", "dataset", "sign", "run", "options"}
+    assert spelled == {"source", "schema", "privacy", "anyway", "output", "ledger", "dataset", "sign", "run", "options"}
     assert not spelled & {one.name for one in fields(mt.PrivacySettings)}
 
 

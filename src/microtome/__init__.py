@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from microtome.adaptation import DomainAdapter
     from microtome.api import release
     from microtome.evaluation import report
+    from microtome.forecasting import Forecast, forecast
     from microtome.images import ImageSet, read_images
     from microtome.private import draft_schema
     from microtome.published import ImageRelease, Release
@@ -32,6 +33,7 @@ _HOMES = {
     "Column": "microtome.schema",
     "DomainAdapter": "microtome.adaptation",
     "FitSettings": "microtome.training",
+    "Forecast": "microtome.forecasting",
     "ImageFitSettings": "microtome.training",
     "ImageRelease": "microtome.published",
     "ImageSchema": "microtome.schema",
@@ -43,6 +45,7 @@ _HOMES = {
     "Schema": "microtome.schema",
     "Synthesizer": "microtome.synthesis",
     "draft_schema": "microtome.private",
+    "forecast": "microtome.forecasting",
     "read_images": "microtome.images",
     "release": "microtome.api",
     "report": "microtome.evaluation",
@@ -52,6 +55,7 @@ __all__ = [
     "Column",
     "DomainAdapter",
     "FitSettings",
+    "Forecast",
     "ImageFitSettings",
     "ImageRelease",
     "ImageSchema",
@@ -63,6 +67,7 @@ __all__ = [
     "Schema",
     "Synthesizer",
     "draft_schema",
+    "forecast",
     "read_images",
     "release",
     "report",

@@ -8,14 +8,16 @@ Everything after it is post-processing: ``mt.Synthesizer``, ``mt.report``.
 from __future__ import annotations
 
 import shutil
-from dataclasses import fields
+from dataclasses import fields, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, overload
 
-from microtome.accounting import Ledger, dataset_name
+from microtome.accounting import Ledger, dataset_name, default_delta
 from microtome.errors import OutputError, ParameterError, noted
+from microtome.forecasting.foresight import foresee, foresee_images
 from microtome.images import ImageSet
 from microtome.private.door import Door, Source
 from microtome.private.image_rows import PrivateImages, open_images
@@ -28,7 +30,7 @@ from microtome.published.signature import Signer
 from microtome.schema import ImageSchema, Schema, load_schema
 from microtome.settings import PrivacySettings, RunSettings
 
-_OWN = ("privacy", "output", "ledger", "dataset", "sign", "run")
+_OWN = ("privacy", "anyway", "output", "ledger", "dataset", "sign", "run")
 _OF_READING = ("labels", "part", "shape")
 
 
@@ -39,7 +41,8 @@ def release(
     *,
     privacy: PrivacySettings | None = None,
     epsilon: float = ...,
-    delta: float = ...,
+    delta: float | None = ...,
+    anyway: bool = ...,
     output: str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
@@ -56,7 +59,8 @@ def release(
     *,
     privacy: PrivacySettings | None = None,
     epsilon: float = ...,
-    delta: float = ...,
+    delta: float | None = ...,
+    anyway: bool = ...,
     output: str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
@@ -73,7 +77,8 @@ def release(
     *,
     privacy: PrivacySettings | None = None,
     epsilon: float = ...,
-    delta: float = ...,
+    delta: float | None = ...,
+    anyway: bool = ...,
     output: str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
@@ -88,6 +93,7 @@ def release(
     schema: Schema | ImageSchema | str | Path,
     *,
     privacy: PrivacySettings | None = None,
+    anyway: bool = False,
     output: str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
@@ -102,23 +108,31 @@ def release(
             ``mt.read_images`` gives, or the path of one.
         schema: What is public about it, a ``Schema`` or an ``ImageSchema``, or the path of its YAML document.
         privacy: What is promised.
+        anyway: Release a table without a forecast, even if next to nothing would be learnt.
         output: Where to write the release; without it, a temporary file that lives as long as the result.
         ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
         dataset: The name of the data in the book; by default that of the file.
         sign: File of the private key to sign the release with, such as ``microtome key make`` writes.
         run: How the work is done.
-        **options: Instead of ``privacy``, what ``PrivacySettings`` takes: ``epsilon=5, kind="records"``.
+        **options: Instead of ``privacy``, what ``PrivacySettings`` takes: ``epsilon=5, kind="records"``. Without
+            ``delta`` it is one that fits the number of records, as far as that is public.
 
     Returns:
         The release, open for reading.
+
+    Raises:
+        ForecastError: Next to nothing would be learnt; nothing is spent.
     """
     settings = _promise(privacy, options)
     signer = None if sign is None else Signer.load(sign)
-    private, usual_name = _opened(source, schema)
+    run = run or RunSettings()
+    private, usual_name = _opened(source, schema, settings, run, anyway)
+    if privacy is None and options.get("delta") is None:
+        settings = replace(settings, delta=default_delta(settings.public_size(private.num_records)))
     files = _files(source)
     door = Door(
         settings=settings,
-        run=run or RunSettings(),
+        run=run,
         ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
         dataset=dataset or (dataset_name(files[0]) if files else usual_name),
         randomness=SystemRandomness(),
@@ -142,7 +156,8 @@ def _promise(privacy: PrivacySettings | None, options: dict[str, Any]) -> Privac
         raise ParameterError("\n".join(unknown))
     match privacy:
         case None if "epsilon" in options:
-            return PrivacySettings(**options)
+            left_out = {"delta"} if options.get("delta") is None else set()
+            return PrivacySettings(**{name: value for name, value in options.items() if name not in left_out})
         case None:
             raise ParameterError("nothing is promised: give epsilon= and delta=, or privacy=PrivacySettings(…)")
         case PrivacySettings() if options:
@@ -164,14 +179,21 @@ def _unknown(name: str, known: list[str]) -> str:
     return f"release has no option {name!r}; " + (f"is it {near[0]}?" if near else f"it has {', '.join(known)}")
 
 
-def _opened(source: Any, schema: Schema | ImageSchema | str | Path) -> tuple[Source, str]:
+def _opened(
+    source: Any, schema: Schema | ImageSchema | str | Path, settings: PrivacySettings, run: RunSettings, anyway: bool
+) -> tuple[Source, str]:
     """What is released, and what the book calls it where it has no name."""
     match schema:
         case str() | Path():
-            return _opened(source, load_schema(schema))
+            return _opened(source, load_schema(schema), settings, run, anyway)
         case Schema():
-            return TableSource(table=open_table(source), schema=schema), "table"
+            table = open_table(source)
+            table = table if settings.neighbours.protects_count else table.counted(schema)
+            return TableSource(table=table, schema=schema, foresee=partial(foresee, anyway=anyway)), "table"
+        case ImageSchema() if anyway:
+            raise ParameterError("anyway (--anyway) is for tables; there is no forecast of images")
         case ImageSchema():
+            foresee_images(settings, tell=run.tell)
             return ImageSource(images=PrivateImages(open_images(source), schema)), "images"
         case _:
             raise ParameterError(f"schema is {type(schema).__name__}; it must be a Schema, an ImageSchema, or a path")

@@ -8,10 +8,12 @@
     │   └── CalibrationError  no amount of noise gives the wanted promise
     ├── ReleaseError          a release file is damaged, foreign or of another version
     ├── ModelError            a generator, model file or condition that cannot be used
+    ├── ForecastError         a release would be worth next to nothing
     ├── AuditError            an audit refutes a promise
     └── OutputError           the result cannot be written
 
-A message says what was wrong, where (file, column, value) and what to do about it.
+A message says what was wrong, where (file, column, value) and what to do about it. ``PoorReleaseWarning`` is for what
+is worth knowing and no error.
 """
 
 from collections.abc import Iterator
@@ -49,6 +51,14 @@ class ReleaseError(MicrotomeError):
 
 class ModelError(MicrotomeError):
     """A generator, model file or condition that cannot be used."""
+
+
+class ForecastError(MicrotomeError):
+    """A release would be worth next to nothing."""
+
+
+class PoorReleaseWarning(UserWarning):
+    """Some of a release will be worth little: columns that will not be learnt, an unusual ε."""
 
 
 class AuditError(MicrotomeError):

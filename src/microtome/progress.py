@@ -1,12 +1,17 @@
-"""How long work tells how far it is, whoever watches; in a notebook, by bars unless told otherwise."""
+"""How long work tells how far it is, and what to expect of it, whoever watches; in a notebook, by bars."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 import time
+import warnings
+from collections.abc import Sequence
 from html import escape
 from importlib import import_module
 from typing import Any, Protocol
+
+from microtome.errors import PoorReleaseWarning
 
 _SECONDS_BETWEEN = 0.2
 
@@ -61,3 +66,30 @@ def _bar(stage: str, done: int, total: int | None, note: str) -> str:
     whole = "" if total is None else f" of {total:,}"
     words = f"{stage}: {done:,}{whole}{note and f', {note}'}"
     return f"<div><progress {state}></progress> {escape(words)}</div>"
+
+
+class Tell(Protocol):
+    """Told beforehand what a release will be worth."""
+
+    def __call__(self, expected: str, cautions: Sequence[str]) -> None:
+        """``expected`` in a sentence, and what the holder should know before anything is spent."""
+        ...
+
+
+def untold(expected: str, cautions: Sequence[str]) -> None:
+    """For whom it makes no difference what a release is worth."""
+
+
+def warn(expected: str, cautions: Sequence[str]) -> None:
+    """Cautions as a warning of Python's; what is as it should be needs none."""
+    del expected
+    if cautions:
+        warnings.warn("\n".join(cautions), PoorReleaseWarning, stacklevel=_levels_to_the_caller())
+
+
+def _levels_to_the_caller() -> int:
+    """How far up whoever called this package is."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    return level - 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from microtome.accounting import Accountant, DirectionKind, Directions, Event, Neighbours, calibrate_noise
 from microtome.choice import Choice
 from microtome.errors import ParameterError, require_whole
-from microtome.progress import Progress, usual_progress
+from microtome.progress import Progress, Tell, usual_progress, warn
 from microtome.published import ReleaseKind
 
 NO_PIVOT = "none"
@@ -136,6 +136,10 @@ class PrivacySettings:
                 "accountant"
             )
 
+    def public_size(self, num_records: int | None) -> int | None:
+        """What may be said of the number of records: themselves, their capacity, or nothing."""
+        return self.capacity if self.neighbours.protects_count else num_records
+
     def share_of_profile(self, usual: Mapping[ReleaseKind, float]) -> float:
         """Share of the budget that the profile gets: the one that is wanted, or the usual one of the kind."""
         return usual[self.kind] if self.profile_share is None else self.profile_share
@@ -171,6 +175,7 @@ class RunSettings:
         bin_entries: Numbers held when rows are shuffled.
         force: Replace an existing output.
         progress: Told how far the work is; by default bars in a notebook, and nothing elsewhere.
+        tell: Told beforehand what the release will be worth.
     """
 
     threads: int = 2
@@ -179,6 +184,7 @@ class RunSettings:
     bin_entries: int = 1 << 23
     force: bool = False
     progress: Progress = field(default_factory=usual_progress)
+    tell: Tell = warn
 
     def __post_init__(self) -> None:
         for name in ("threads", "block_entries", "piece_entries", "bin_entries"):

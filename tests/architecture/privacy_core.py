@@ -58,6 +58,7 @@ SECOND_TIER = {
     "accounting/merging.py": "compositions of hundreds of parts",
     "accounting/renyi.py": "Rényi, Theorem 1 and Proposition 2 of the paper",
     "accounting/comparison.py": "the accountants side by side",
+    "accounting/default_delta.py": "the δ of whoever gives none",
     "accounting/verification.py": "whether a stated promise is kept",
     "accounting/__init__.py": "names",
     "private/__init__.py": "names",

@@ -25,6 +25,7 @@ from microtome.private.image_source import ClassRows
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism
 from microtome.private.table_source import sampled
+from microtome.progress import untold
 from microtome.published import (
     AggregatesRelease,
     Artefact,
@@ -144,7 +145,7 @@ def _owners(door: Door, published: ImageRowsRelease, present: Pictures) -> Place
 
 def publish_release(scene: AnyScene, settings: PrivacySettings, coins: Coins, output: Path) -> AnySighting:
     """Release the data that ``coins`` say by the public function, and look at nothing but the file."""
-    run = RunSettings(threads=1, force=True)
+    run = RunSettings(threads=1, force=True, tell=untold)
     match scene:
         case ImageScene():
             pictures = scene.present(coins)
@@ -152,7 +153,7 @@ def publish_release(scene: AnyScene, settings: PrivacySettings, coins: Coins, ou
             return ImageSighting(scene=scene, coins=coins, present=pictures, release=images, settings=settings)
         case TableScene():
             records = scene.present(coins)
-            published = release(records.table, scene.schema, privacy=settings, output=output, run=run)
+            published = release(records.table, scene.schema, privacy=settings, output=output, run=run, anyway=True)
             return TableSighting(scene=scene, coins=coins, present=records, release=published, settings=settings)
 
 

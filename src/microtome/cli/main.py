@@ -13,7 +13,21 @@ from types import FrameType
 import typer
 
 from microtome import __version__
-from microtome.cli import audit, budget, demo, fit, inspect, key, ledger, release, report, sample, schema, tune
+from microtome.cli import (
+    audit,
+    budget,
+    demo,
+    fit,
+    forecast,
+    inspect,
+    key,
+    ledger,
+    release,
+    report,
+    sample,
+    schema,
+    tune,
+)
 from microtome.cli.failure import in_words, notes
 from microtome.cli.screen import EndedEarly, complain, speak
 from microtome.cli.verb import Verb
@@ -48,6 +62,7 @@ def main(
 
 
 app.add_typer(schema.app, name="schema")
+app.command("forecast", cls=Verb)(forecast.forecast)
 app.command("release", cls=Verb)(release.release)
 app.command("inspect", cls=Verb)(inspect.inspect)
 app.command("fit", cls=Verb)(fit.fit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ import typer
 from microtome.cli import images
 from microtome.cli.choices import DrawnDirections, Kind, Neighbours, ReleaseAccountant
 from microtome.cli.ledger import cost_in_words
-from microtome.cli.screen import console, plain, watch
+from microtome.cli.screen import console, errors, plain, watch
 from microtome.cli.verb import Quiet, count
 from microtome.errors import ParameterError, TableError, noted, together
 from microtome.spool import is_read_once, read_again
@@ -45,7 +46,10 @@ def release(
     ],
     epsilon: Annotated[float, typer.Option(help="Total ε, profile included.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Release file to write.")],
-    delta: Annotated[float, typer.Option(help="Total δ; must be below 1/n.")] = 1e-6,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Total δ; must be below 1/n.", show_default="1e-6, or less where there are many rows"),
+    ] = None,
     kind: Annotated[
         Kind,
         typer.Option(
@@ -108,35 +112,22 @@ def release(
         Path | None, typer.Option(help="Private key to sign the release with; see 'microtome key make'.")
     ] = None,
     allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Release without a forecast, whatever it is worth.")] = False,
     threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Read the private table or image set once and publish noisy slices or sums of it.
 
-    This is the only step that sees private rows. The file it writes may be given to anybody. What it costs is
-    written to the ledger first, and a budget that is set there is enforced.
+    This is the only step that sees private rows. It says first what to expect of the release, and refuses one that
+    would hold next to nothing (see 'microtome forecast'). The file it writes may be given to anybody. What it costs
+    is written to the ledger first, and a budget that is set there is enforced.
     """
     from microtome.accounting import Ledger, dataset_name
     from microtome.api import release as publish
-    from microtome.settings import PrivacySettings, RunSettings
+    from microtome.settings import RunSettings
 
     _check_files(table, schema, output, ledger, dataset, force=force)
-    privacy = PrivacySettings(
-        epsilon=epsilon,
-        delta=delta,
-        kind=kind.value,
-        pivot=pivot,
-        neighbours=neighbours.value,
-        accountant=accountant.value,
-        directions=directions.value,
-        num_slices=num_slices,
-        slice_dim=slice_dim,
-        subsample=subsample,
-        capacity=capacity,
-        profile_share=profile_share,
-        allow_large_delta=allow_large_delta,
-    )
     real = Path(os.path.realpath(table))  # by whatever link it is reached, a table has one book and one name in it
     book, name = ledger or ledger_beside(real), dataset or dataset_name(table)
     source, declared = _subject(table, schema, classes, labels, part, types_are_public)
@@ -144,15 +135,36 @@ def release(
         released: Artefact = publish(
             rows if source is table else source,
             declared,
-            privacy=privacy,
+            epsilon=epsilon,
+            delta=delta,
+            kind=kind.value,
+            pivot=pivot,
+            neighbours=neighbours.value,
+            accountant=accountant.value,
+            directions=directions.value,
+            num_slices=num_slices,
+            slice_dim=slice_dim,
+            subsample=subsample,
+            capacity=capacity,
+            profile_share=profile_share,
+            allow_large_delta=allow_large_delta,
+            anyway=anyway,
             output=output,
             ledger=book,
             dataset=name,
             sign=sign,
-            run=RunSettings(threads=threads, force=force, progress=progress),
+            run=RunSettings(threads=threads, force=force, progress=progress, tell=_foretell),
         )
-    with noted(f"{output} is written and whole, and ε = {epsilon:g} at δ = {delta:g} is charged in the ledger."):
-        _tell(output, released, Ledger(book).account(name, delta=delta))
+    spent = released.manifest.promise.delta
+    with noted(f"{output} is written and whole, and ε = {epsilon:g} at δ = {spent:g} is charged in the ledger."):
+        _tell(output, released, Ledger(book).account(name, delta=spent))
+
+
+def _foretell(expected: str, cautions: Sequence[str]) -> None:
+    """What is to be expected, before anything is spent."""
+    for line in (expected, *cautions):
+        if line:
+            errors.print(plain(line), soft_wrap=True)
 
 
 def _subject(

@@ -20,6 +20,7 @@ from microtome.accounting import (
     GaussianEvent,
     SliceEvent,
     SubsampledEvent,
+    default_delta,
 )
 from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.private.profile import ProfileBudget
@@ -116,9 +117,11 @@ def check_size(settings: PrivacySettings, num_records: int, origin: str) -> None
         )
     bound = settings.capacity or num_records
     if settings.delta * bound >= 1 and not settings.allow_large_delta:
+        public = settings.public_size(num_records)
+        what = "too large for this table" if public is None else f"not below 1/{public}"
         raise ParameterError(
-            f"delta is {settings.delta}, not below 1/{bound}: such a δ would permit publishing some record whole; "
-            "take a smaller one (10⁻⁶ is usual), or insist with --allow-large-delta"
+            f"delta is {settings.delta}, {what}: such a δ would permit publishing some record whole; "
+            f"take {default_delta(public):g}, which is chosen if you give none, or insist with --allow-large-delta"
         )
 
 

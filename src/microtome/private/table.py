@@ -11,7 +11,7 @@ import gzip
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,13 @@ class PrivateTable:
                 waiting, held = table.slice(whole).to_batches(), held - whole
         if held:
             yield pa.Table.from_batches(waiting).combine_chunks()
+
+    def counted(self, schema: Schema) -> PrivateTable:
+        """The same with its number of rows, read off the file if need be: only for whom that number is public."""
+        self.check_columns(schema)
+        if self.num_rows is not None:
+            return self
+        return replace(self, num_rows=sum(batch.num_rows for batch in self.stream(schema.columns[:1])))
 
     def check_columns(self, schema: Schema) -> None:
         """Refuse a schema with columns that the table has not."""

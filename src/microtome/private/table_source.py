@@ -27,6 +27,7 @@ from microtome.private.randomness import GRID, Randomness, poisson_sample
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
+from microtome.progress import Tell
 from microtome.published import AggregateMechanism, ContainerWriter, Mechanism, ReleaseKind, check_space, digest
 from microtome.schema import Codebook, Schema, initial_cells, largest_dim
 from microtome.schema.margins import rare_share
@@ -49,11 +50,13 @@ class TableSource:
         table: The private rows.
         schema: What is public about them.
         null_records: Empty records beyond those of the table, which no file format can express.
+        foresee: Told the number of records before anything is spent; refuses what would be worth nothing.
     """
 
     table: PrivateTable
     schema: Schema
     null_records: int = 0
+    foresee: Callable[[PrivacySettings, Schema, int | None, Tell], None] = lambda *_: None
 
     @property
     def origin(self) -> str:
@@ -77,6 +80,7 @@ class TableSource:
         """The profile, and what follows it."""
         _require_confirmed(self.schema)
         self.table.check_columns(self.schema)
+        self.foresee(settings, self.schema, self.num_records, run.tell)
         profile = plan_profile(settings, self.schema)
         second: _Tables | _Rows
         match settings.kind:
