@@ -16,7 +16,7 @@ from microtome.private.image_plan import IMAGE_PROFILE_SHARE
 from microtome.private.image_rows import PrivateImages, open_images
 from microtome.private.image_source import ImageSource
 from microtome.private.randomness import SystemRandomness
-from microtome.private.settings import NO_PIVOT, PROFILE_SHARES, PrivacySettings, RunSettings, option
+from microtome.private.settings import NO_PIVOT, PROFILE_SHARES, TARGET, PrivacySettings, RunSettings, option
 from microtome.private.table import open_table
 from microtome.private.table_source import TableSource
 from microtome.published import Artefact, ImageRelease, Release, ReleaseKind, keep_temporary
@@ -41,6 +41,7 @@ def release(
     profile_share: float | None = None,
     kind: str = ReleaseKind.AGGREGATES,
     pivot: str = NO_PIVOT,
+    focus: str = TARGET,
     allow_large_delta: bool = False,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
@@ -68,6 +69,8 @@ def release(
             anyway) or ``records`` (noise on every record, as the paper does).
         pivot: For aggregates: the column by whose classes everything is counted apart, for what three columns
             share; ``"none"`` to count all records together, under less noise.
+        focus: For aggregates: the column by groups of whose levels all pairs of others are counted once more;
+            ``"target"`` for that of the schema, ``"none"`` for no such tables.
         allow_large_delta: Accept δ ≥ 1/n.
         ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
         dataset: The table's name in the book; by default the file's name.
@@ -82,6 +85,7 @@ def release(
     settings = PrivacySettings(
         kind=chosen,
         pivot=pivot,
+        focus=focus,
         epsilon=epsilon,
         delta=delta,
         neighbours=option(Neighbours, neighbours, "neighbours"),

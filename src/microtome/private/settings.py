@@ -17,6 +17,8 @@ from microtome.published import ReleaseKind
 from microtome.schema import COARSE, FINE
 
 NO_PIVOT = "none"
+NO_FOCUS = "none"
+TARGET = "target"
 PROFILE_SHARES = {ReleaseKind.RECORDS: 0.1, ReleaseKind.AGGREGATES: 0.2}
 """What the profile gets unless told otherwise. Aggregates know pairs so well that rare categories limit them."""
 FINENESS = {ReleaseKind.RECORDS: COARSE, ReleaseKind.AGGREGATES: FINE}
@@ -40,6 +42,8 @@ class PrivacySettings:
         profile_share: Share of the budget, in μ², that the profile gets.
         kind: Noise on every record, or on sums over records.
         pivot: For aggregates: the column by whose classes everything is counted apart; ``"none"`` for no pivot.
+        focus: For aggregates: the column by groups of whose levels all pairs of other columns are counted once more,
+            beside the pairs; ``"target"`` for the schema's target, ``"none"`` for no such tables.
         allow_large_delta: Accept a δ of 1/n or more, which permits a mechanism to publish some record whole.
     """
 
@@ -55,6 +59,7 @@ class PrivacySettings:
     profile_share: float = 0.1
     kind: ReleaseKind = ReleaseKind.RECORDS
     pivot: str = NO_PIVOT
+    focus: str = TARGET
     allow_large_delta: bool = False
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ Plain frozen records that turn into canonical JSON and back. Everything in them 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any, Self
@@ -93,6 +93,37 @@ class Mechanism:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Focus:
+    """The column by whose levels all pairs of other columns were counted once more.
+
+    Attributes:
+        column: Its name.
+        groups: The group of each of its levels.
+        noise: Standard deviation of the counts of each pair of columns by group; 0 where not measured.
+    """
+
+    column: str
+    groups: tuple[int, ...]
+    noise: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        if set(self.groups) != set(range(self.num_groups)):
+            raise ReleaseError(f"its groups of levels are {self.groups!r}; they must be numbered from 0 on")
+        _noise_levels([value for row in self.noise for value in row])
+
+    @property
+    def num_groups(self) -> int:
+        """How many groups there are."""
+        return max((group for group in self.groups if _is_number(group)), default=0) + 1
+
+    @classmethod
+    def from_dict(cls, entries: Mapping[str, Any]) -> Self:
+        """From plain values."""
+        groups, noise = tuple(entries["groups"]), tuple(tuple(row) for row in entries["noise"])
+        return cls(**{**entries, "groups": groups, "noise": noise})
+
+
+@dataclass(frozen=True, kw_only=True)
 class AggregateMechanism:
     """How tables of counts were made.
 
@@ -102,6 +133,7 @@ class AggregateMechanism:
         profile_share: Share of the budget (in μ²) that the profile was given.
         first_noise: Standard deviation of the counts of each column's levels by class; 0 where not measured.
         pair_noise: That of the counts of each pair of columns by class; 0 where not measured.
+        focus: The column by whose levels pairs were counted once more, if any.
     """
 
     pivot: str | None
@@ -109,13 +141,12 @@ class AggregateMechanism:
     profile_share: float
     first_noise: tuple[float, ...]
     pair_noise: tuple[tuple[float, ...], ...]
+    focus: Focus | None = None
 
     def __post_init__(self) -> None:
         _counts(self, "num_classes", least=1)
         _share(self, "profile_share")
-        for value in (*self.first_noise, *(value for row in self.pair_noise for value in row)):
-            if not (_is_number(value) and value >= 0):
-                raise ReleaseError(f"its noise is {value!r}; it must be a number, at least 0")
+        _noise_levels([*self.first_noise, *(value for row in self.pair_noise for value in row)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,6 +301,12 @@ def _positive(record: Any, *names: str) -> None:
             raise ReleaseError(f"{name} is {value!r}; it must be a number above 0")
 
 
+def _noise_levels(values: Sequence[Any]) -> None:
+    for value in values:
+        if not (_is_number(value) and value >= 0):
+            raise ReleaseError(f"its noise is {value!r}; it must be a number, at least 0")
+
+
 def _share(record: Any, name: str) -> None:
     value = getattr(record, name)
     if not (_is_number(value) and 0 <= value <= 1):
@@ -306,7 +343,9 @@ def _mechanism(kind: ReleaseKind, entries: Mapping[str, Any]) -> AnyMechanism:
         return ImageMomentsMechanism(**entries)
     if kind is ReleaseKind.AGGREGATES:
         pairs = tuple(tuple(row) for row in entries["pair_noise"])
-        return AggregateMechanism(**{**entries, "first_noise": tuple(entries["first_noise"]), "pair_noise": pairs})
+        focus = None if entries.get("focus") is None else Focus.from_dict(entries["focus"])
+        noise = {"first_noise": tuple(entries["first_noise"]), "pair_noise": pairs}
+        return AggregateMechanism(**{**entries, **noise, "focus": focus})
     law = entries["directions"]
     directions = Directions(**{**law, "kind": DirectionKind(law["kind"])})
     return Mechanism(**{**entries, "directions": directions})
