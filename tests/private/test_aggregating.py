@@ -235,7 +235,7 @@ def test_few_records_give_next_to_nothing_to_tables_of_three_columns() -> None:
     schema, wanted = schema_of((8, 8, 8, 2), "c3"), settings_of(epsilon=1.0)
     codebook, _ = planned((8, 8, 8, 2), wanted, "c3")
     budget = plan_tables(wanted, schema, plan_profile(wanted, schema).events)
-    plans = [plan_aggregates(wanted, schema, codebook, budget, total) for total in (200, 200_000)]
+    plans = [plan_aggregates(wanted, schema, codebook, budget, total) for total in (50, 200_000)]
     shares = [(plan.triple_noise[plan.triple_noise > 0] ** -2.0).sum() / 2 * budget.unit_noise**2 for plan in plans]
     assert shares[0] < 0.05 < 0.1 < shares[1]
 

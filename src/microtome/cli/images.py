@@ -58,6 +58,7 @@ def release(
     labels: Path | None,
     part: str | None,
     pivot: str,
+    focus: str,
     options: Mapping[str, Any],
 ) -> ImageRelease:
     """Publish an image set."""
@@ -65,8 +66,8 @@ def release(
     from microtome.private import release_images
     from microtome.schema import ImageSchema
 
-    if pivot != "none":
-        raise ParameterError("images have their label as pivot; --pivot is for tables")
+    if pivot != "none" or focus not in ("target", "none"):
+        raise ParameterError("images have their label as pivot; --pivot and --focus are for tables")
     if classes is not None and str(schema) != WORD:
         raise ParameterError(f"{schema} declares the classes; --classes goes with --schema {WORD}")
     images = read_images(source, labels=labels, part=part)

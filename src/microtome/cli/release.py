@@ -67,6 +67,13 @@ def release(
             "'none' has less noise."
         ),
     ] = "none",
+    focus: Annotated[
+        str,
+        typer.Option(
+            help="aggregates: column by whose levels all pairs are counted once more, beside the pairs: what predicts "
+            "it is kept better. 'target' is that of the schema, 'none' has a little less noise in pairs."
+        ),
+    ] = "target",
     neighbours: Annotated[
         Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
     ] = Neighbours.BLANK_ONE,
@@ -150,11 +157,12 @@ def release(
         released: Artefact
         if of_images:
             released = images.release(
-                table, schema, classes=classes, labels=labels, part=part, pivot=pivot, options=options
+                table, schema, classes=classes, labels=labels, part=part, pivot=pivot, focus=focus, options=options
             )
         else:
             declared = Schema.load(schema)
-            released = publish(table, declared.confirm() if types_are_public else declared, pivot=pivot, **options)
+            confirmed = declared.confirm() if types_are_public else declared
+            released = publish(table, confirmed, pivot=pivot, focus=focus, **options)
     with noted(f"{output} is written and whole, and ε = {epsilon:g} at δ = {delta:g} is charged in the ledger."):
         _tell(output, released, Ledger(book).account(name, delta=delta))
 

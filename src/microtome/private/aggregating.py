@@ -302,7 +302,8 @@ def _triple_weights(
     np.fill_diagonal(cells, 0.0)
     # With the noise of a table of two columns, σ² = noise²·total/√K, x = m²·√K/σ² is (n/noise)²/total/K.
     shown = np.divide(records_a_noise**2, cells, out=np.zeros_like(cells), where=cells > 0)
-    return _TRIPLE_WEIGHT * np.sqrt(cells / num_groups) * shown**2 / (1.0 + shown**2)
+    weights: NDArray[np.float64] = _TRIPLE_WEIGHT * np.sqrt(cells / num_groups) * shown**2 / (1.0 + shown**2)
+    return weights
 
 
 def _noise(weights: NDArray[np.float64], unit: float, total: float) -> NDArray[np.float64]:

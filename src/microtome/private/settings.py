@@ -76,8 +76,8 @@ class PrivacySettings:
         if self.kind is ReleaseKind.AGGREGATES:
             self._check_aggregates()
             return
-        if self.pivot != NO_PIVOT:
-            raise ParameterError("a pivot is for aggregates; records have none")
+        if self.pivot != NO_PIVOT or self.focus not in (TARGET, NO_FOCUS):
+            raise ParameterError("a pivot or a focus is for aggregates; records have none")
         if self.neighbours.protects_count and self.capacity is None:
             raise ParameterError(
                 f"{self.neighbours} neighbours protect the number of records, so the release is padded to a public "

@@ -60,7 +60,10 @@ def contents_in_words(release: Artefact) -> str:
     noise = [value for row in release.mechanism.pair_noise for value in row if value > 0]
     spread = f"; noise σ of a count from {min(noise):.4g} to {max(noise):.4g}" if noise else ""
     by = "" if release.mechanism.pivot is None else f" in {release.mechanism.num_classes} classes"
-    return f"Counts of all pairs of {release.codebook.dim} levels of {len(release.codebook.codes)} columns{by}{spread}."
+    focus = release.mechanism.focus
+    once_more = "" if focus is None else f" The same in {focus.num_groups} groups of levels of {focus.column!r}."
+    columns = len(release.codebook.codes)
+    return f"Counts of all pairs of {release.codebook.dim} levels of {columns} columns{by}{spread}.{once_more}"
 
 
 def _images_in_words(release: ImageRelease) -> str:
@@ -97,7 +100,8 @@ def _how(manifest: Manifest) -> list[str]:
             if mechanism.pivot is None
             else f", apart for each of the {mechanism.num_classes} classes of {mechanism.pivot!r}"
         )
-        return [f"Aggregates: noise was added to counts over all records, of every pair of columns{by}."]
+        once_more = "" if mechanism.focus is None else f", and once more by levels of {mechanism.focus.column!r}"
+        return [f"Aggregates: noise was added to counts over all records, of every pair of columns{by}{once_more}."]
     assert isinstance(mechanism, Mechanism)
     lines = ["Records: noise was added to every record."]
     if mechanism.capacity is not None:

@@ -195,7 +195,9 @@ def _contents(release: Artefact | None) -> str:
         return "noisy rows (`records`) or noisy tables of counts (`aggregates`)."
     if isinstance(release, AggregatesRelease):
         by = "" if release.mechanism.pivot is None else f" by class of {release.mechanism.pivot!r}"
-        return f"counts of every pair of columns{by}."
+        focus = release.mechanism.focus
+        once_more = "" if focus is None else f", and once more by groups of levels of {focus.column!r}"
+        return f"counts of every pair of columns{by}{once_more}."
     if isinstance(release, RecordsRelease):
         return "one row a record or padding, encoded and noised, in random order."
     if isinstance(release, ImageRowsRelease):
