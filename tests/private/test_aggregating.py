@@ -516,7 +516,7 @@ def test_options_of_records_are_refused(option: dict[str, Any]) -> None:
 
 
 def test_records_have_no_pivot() -> None:
-    with pytest.raises(ParameterError, match="pivot is for aggregates"):
+    with pytest.raises(ParameterError, match="a pivot or a focus is for aggregates"):
         release(people(), people_schema(), epsilon=1.0, delta=1e-5, kind="records", pivot="owner")
 
 

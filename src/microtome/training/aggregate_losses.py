@@ -21,7 +21,7 @@ from torch import Tensor
 
 from microtome.divergences import Denoising, MomentMatching, MomentSettings, ReleasedMoments
 from microtome.errors import ParameterError
-from microtome.generators import Generator, MixtureGenerator
+from microtome.generators import Generator, MixtureGenerator, RowLayout
 from microtome.published import AggregatesRelease
 from microtome.published.moments import combined, level_margins, margin_noise
 from microtome.schema import project_to_simplex
@@ -140,6 +140,7 @@ class AggregateLoss:
             self._focus = FocusTables(
                 release, focus, held_out=held_out, seen=_seen_settings(exact), unseen=UNSEEN, generator=generator
             )
+        self._codebook = release.codebook
         self._unit = max(sum(one.signal() for one in self._trained), LEAST_SIGNAL)
 
     @property
@@ -177,14 +178,23 @@ class AggregateLoss:
         """Scores by what was held out."""
         judges = [*self._judge, *(self._focus.judge if self._focus else [])]
         pairs = list(zip(judges, self._trained, strict=True))
-        unit = max(sum(held_out.signal(train) for held_out, train in pairs), LEAST_SIGNAL)
+        shift = self._independent_shift
+        unit = max(sum(held_out.signal(train) for held_out, train in pairs) + shift, LEAST_SIGNAL)
         errors = [held_out.signal_error(train) for held_out, train in pairs]
         return Judge(
             value=self._held_out,
-            independent=sum(one.signal() for one in judges),
+            independent=sum(one.signal() for one in judges) + shift,
             unit=unit,
             score_error=float(np.linalg.norm(errors)) / unit,
         )
+
+    @property
+    def _independent_shift(self) -> float:
+        """What independent columns miss in the groups of the focus besides: every group has margins of its own."""
+        if self._focus is None:
+            return 0.0
+        row = RowLayout.of(self._codebook).encode(self._margins)
+        return float(self._focus.errors(self._focus.judge, row)) - sum(one.signal() for one in self._focus.judge)
 
     def _held_out(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
         encoded, _ = _by_class(model, latent)
