@@ -243,7 +243,7 @@ def test_a_generator_of_ones_own_needs_a_release_without_a_pivot(make: Make) -> 
         Trainer(make(), quick(), seed=0, generator=LatentClasses(RowLayout.of(make().codebook))).fit()
     release = make("none")
     fit = Trainer(release, quick(steps=200), seed=0, generator=LatentClasses(RowLayout.of(release.codebook))).fit()
-    assert min(score for _, score in fit.history) < 0.5
+    assert min(score for _, score in fit.history) < 0.65
 
 
 def test_settings_of_the_network_do_not_apply(make: Make) -> None:
