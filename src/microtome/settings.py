@@ -17,6 +17,8 @@ from microtome.progress import Progress, Tell, usual_progress, warn
 from microtome.published import ReleaseKind
 
 NO_PIVOT = "none"
+NO_FOCUS = "none"
+TARGET = "target"
 TABLE_PROFILE = {ReleaseKind.RECORDS: 0.1, ReleaseKind.AGGREGATES: 0.2}
 """What the profile of a table gets unless told otherwise. Aggregates know pairs so well that rare categories limit
 them."""
@@ -41,6 +43,8 @@ class PrivacySettings:
         pivot: For aggregates of a table: the column by whose classes everything is counted apart, for what three
             columns share; ``"none"`` to count all records together, under less noise. Images are always counted by
             their label.
+        focus: For aggregates of a table: the column by groups of whose levels all pairs of other columns are counted
+            once more, beside the pairs; ``"target"`` for that of the schema, ``"none"`` for no such tables.
         neighbours: Which data sets must be hard to tell apart: ``blank-one``, ``add-remove`` or ``replace-one``.
         accountant: How σ is computed from ε and δ: ``exact``, ``renyi`` or, for gaussian directions, ``theorem1``.
         directions: For records: the law of the projection directions, ``orthogonal`` or ``gaussian``.
@@ -66,6 +70,7 @@ class PrivacySettings:
     delta: float = 1e-6
     kind: Choice[ReleaseKind] = Choice(ReleaseKind, ReleaseKind.AGGREGATES)
     pivot: str = NO_PIVOT
+    focus: str = TARGET
     neighbours: Choice[Neighbours] = Choice(Neighbours, Neighbours.BLANK_ONE)
     accountant: Choice[Accountant] = Choice(Accountant, Accountant.EXACT)
     directions: Choice[DirectionKind] = Choice(DirectionKind, DirectionKind.ORTHOGONAL)
@@ -116,8 +121,8 @@ class PrivacySettings:
                 yield from self._contradictions_of_records(hides_count)
 
     def _contradictions_of_records(self, hides_count: bool) -> Iterator[str]:
-        if self.pivot != NO_PIVOT:
-            yield "a pivot is for aggregates; records have none"
+        if self.pivot != NO_PIVOT or self.focus not in (TARGET, NO_FOCUS):
+            yield "a pivot or a focus is for aggregates; records have none"
         if hides_count and self.capacity is None:
             yield (
                 f"{self.neighbours} neighbours protect the number of records, so the release is padded to a public "

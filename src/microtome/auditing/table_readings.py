@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -88,31 +89,38 @@ def table_rows_reading(sighting: TableSighting) -> Reading:
 
 
 def table_readings(sighting: TableSighting) -> Iterator[Reading]:
-    """The tables of aggregates, by class of the pivot: of each column, and of each pair of columns."""
+    """The tables of aggregates: of columns and pairs by class of the pivot, of pairs by group of the focus."""
     scene, release = sighting.scene, narrowed(sighting.release, AggregatesRelease)
-    codebook, pivot, dim = release.codebook, release.pivot, release.codebook.dim
-    present = _coordinates(scene, codebook, sighting.present)
+    codebook, dim, focus = release.codebook, release.codebook.dim, release.mechanism.focus
+    present, *sides = (
+        _coordinates(scene, codebook, one) for one in (sighting.present, scene.targets, scene.substitutes)
+    )
     one_hot = np.zeros((len(present), dim), np.float32)
     one_hot[np.arange(len(present))[:, None], present] = 1.0
-    classes = _classes(codebook, pivot, present)
-    members = [one_hot[classes == number] for number in range(len(release.first))]
-    first = np.stack([rows.sum(axis=0) for rows in members]).astype(np.float64)
-    second = np.stack([rows.T @ rows for rows in members]).astype(np.float64)
-    sides = []
-    for records in (scene.targets, scene.substitutes):
-        at = _coordinates(scene, codebook, records)
-        of = _classes(codebook, pivot, at)[:, None]
-        pairs = [at[:, a] * dim + at[:, b] for a, b in combinations(range(at.shape[1]), 2)]
-        sides.append((of * dim + at, of * dim * dim + np.stack(pairs, axis=1) if pairs else at[:, :0]))
-    for name, published, exact, scales, cells in (
-        ("counts by class", release.first, first, release.first_noise(), [side[0] for side in sides]),
-        ("pairs", release.second, second, release.second_noise(), [side[1] for side in sides]),
-    ):
+
+    def read(name: str, published: Numbers, scales: Numbers, parts: Callable[[Places], Places]) -> Reading:
+        members = [one_hot[parts(present) == number] for number in range(len(published))]
+        singles = published.ndim == 2
+        exact = np.stack([rows.sum(axis=0) if singles else rows.T @ rows for rows in members]).astype(np.float64)
         wide = np.broadcast_to(scales, published.shape).ravel()
         measured = wide > 0
         noise = np.divide((published - exact).ravel(), wide, out=np.zeros(wide.shape), where=measured)
+        cells = ((at if singles else _pairs(at, dim)) + (parts(at) * exact[0].size)[:, None] for at in sides)
         there, gone = (np.where(measured[side], side, NOWHERE) for side in cells)
-        yield _cells_reading(sighting, name=name, noise=noise, scales=wide, there=there, gone=gone)
+        return _cells_reading(sighting, name=name, noise=noise, scales=wide, there=there, gone=gone)
+
+    classes = partial(_classes, codebook, release.pivot)
+    yield read("counts by class", release.first, release.first_noise(), classes)
+    yield read("pairs", release.second, release.second_noise(), classes)
+    if focus is not None and release.third is not None:
+        groups, column = np.array(focus.groups), release.schema.names.index(focus.column)
+        yield read("triples", release.third, release.third_noise(), lambda at: groups[_classes(codebook, column, at)])
+
+
+def _pairs(at: Places, dim: int) -> Places:
+    """The cells of all pairs of columns (records × pairs)."""
+    pairs = [at[:, a] * dim + at[:, b] for a, b in combinations(range(at.shape[1]), 2)]
+    return np.stack(pairs, axis=1) if pairs else at[:, :0]
 
 
 def row_means(release: RecordsRelease, scene: TableScene, records: Records) -> Numbers:

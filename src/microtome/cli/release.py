@@ -64,6 +64,13 @@ def release(
             "'none' has less noise."
         ),
     ] = "none",
+    focus: Annotated[
+        str,
+        typer.Option(
+            help="aggregates: column by whose levels all pairs are counted once more, beside the pairs: what predicts "
+            "it is kept better. 'target' is that of the schema, 'none' has a little less noise in pairs."
+        ),
+    ] = "target",
     neighbours: Annotated[
         Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
     ] = Neighbours.BLANK_ONE,
@@ -139,6 +146,7 @@ def release(
             delta=delta,
             kind=kind.value,
             pivot=pivot,
+            focus=focus,
             neighbours=neighbours.value,
             accountant=accountant.value,
             directions=directions.value,

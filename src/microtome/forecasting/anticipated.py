@@ -90,8 +90,7 @@ class Anticipated:
         """
         match self.second:
             case TableBudget() as budget:
-                plan = plan_aggregates(self.settings, self.schema, self.codebook, budget)
-                return plan.pair_noise * math.sqrt(plan.num_classes)
+                return plan_aggregates(self.settings, self.schema, self.codebook, budget, self.num_rows).two_way_noise()
             case SlicePlan() as slices:
                 return self._noise_of_moments(slices) if self.settings.fills_rows else None
 

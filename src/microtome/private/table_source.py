@@ -28,7 +28,7 @@ from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
 from microtome.progress import Tell
-from microtome.published import AggregateMechanism, ContainerWriter, Mechanism, ReleaseKind, check_space, digest
+from microtome.published import AggregateMechanism, ContainerWriter, Focus, Mechanism, ReleaseKind, check_space, digest
 from microtome.schema import Codebook, Schema, initial_cells, largest_dim
 from microtome.schema.margins import rare_share
 from microtome.settings import TABLE_PROFILE, PrivacySettings, RunSettings
@@ -160,7 +160,7 @@ class _Tables:
         return self.budget.events
 
     def following(self, profile: Profile, num_records: int, randomness: Randomness) -> Pass:
-        return PairTablePass(self.settings, self.schema, profile.codebook, self.budget)
+        return PairTablePass(self.settings, self.schema, profile, self.budget)
 
     def room(self, longest: int, num_records: int, origin: str) -> int:
         """Bytes of the tables; memory for them is checked at once."""
@@ -174,9 +174,10 @@ class PairTablePass:
 
     stage = "aggregates"
 
-    def __init__(self, settings: PrivacySettings, schema: Schema, codebook: Codebook, budget: TableBudget) -> None:
+    def __init__(self, settings: PrivacySettings, schema: Schema, profile: Profile, budget: TableBudget) -> None:
+        codebook = profile.codebook
         self.width = codebook.dim
-        self._plan = plan_aggregates(settings, schema, codebook, budget)
+        self._plan = plan_aggregates(settings, schema, codebook, budget, profile.total)
         self._settings, self._schema, self._codebook = settings, schema, codebook
         self._tally = AggregateTally(codebook, self._plan)
 
@@ -191,15 +192,21 @@ class PairTablePass:
     def publish(self, randomness: Randomness, num_records: int) -> Published:
         """The tables under noise."""
         plan = self._plan
-        first, second = self._tally.publish(randomness)
         mechanism = AggregateMechanism(
             pivot=None if plan.pivot is None else self._schema.names[plan.pivot],
             num_classes=plan.num_classes,
             profile_share=self._settings.share_of_profile(TABLE_PROFILE),
             first_noise=tuple(plan.first_noise.tolist()),
             pair_noise=tuple(tuple(row) for row in plan.pair_noise.tolist()),
+            focus=None
+            if plan.focus is None
+            else Focus(
+                column=self._schema.names[plan.focus],
+                groups=tuple(plan.groups.tolist()),
+                noise=tuple(tuple(row) for row in plan.triple_noise.tolist()),
+            ),
         )
-        arrays = {"aggregates/first": first, "aggregates/second": second}
+        arrays = {f"aggregates/{name}": array for name, array in self._tally.publish(randomness).items()}
         return Published(events=plan.events, arrays=arrays, mechanism=mechanism)
 
 

@@ -39,6 +39,9 @@ def check_events(manifest: Manifest) -> None:
         case AggregateMechanism():
             pairs = np.array(mechanism.pair_noise, dtype=float)
             noise = [*mechanism.first_noise, *pairs[np.triu_indices(len(pairs), 1)].tolist()]
+            if mechanism.focus is not None:
+                triples = np.array(mechanism.focus.noise, dtype=float)
+                noise += triples[np.triu_indices(len(triples), 1)].tolist()
             _check_costs([_profile(manifest, changed), _counts(noise, changed)], gaussian)
         case ImageRowsMechanism():
             _check_costs([_counts([mechanism.count_noise] * 2, changed)], gaussian)

@@ -77,7 +77,10 @@ def _aggregates_in_words(release: AggregatesRelease) -> str:
     noise = [value for row in release.mechanism.pair_noise for value in row if value > 0]
     spread = f"; noise σ of a count from {min(noise):.4g} to {max(noise):.4g}" if noise else ""
     by = "" if release.mechanism.pivot is None else f" in {release.mechanism.num_classes} classes"
-    return f"Counts of all pairs of {release.codebook.dim} levels of {len(release.codebook.codes)} columns{by}{spread}."
+    focus = release.mechanism.focus
+    once_more = "" if focus is None else f" The same in {focus.num_groups} groups of levels of {focus.column!r}."
+    columns = len(release.codebook.codes)
+    return f"Counts of all pairs of {release.codebook.dim} levels of {columns} columns{by}{spread}.{once_more}"
 
 
 def _images_in_words(schema: ImageSchema) -> str:
@@ -100,8 +103,9 @@ def _how(manifest: Manifest) -> list[str]:
             if slices.subsample is not None:
                 lines.append(f"Each image was sampled with probability {slices.subsample:g}.")
             return lines
-        case AggregateMechanism(pivot=pivot, num_classes=classes):
+        case AggregateMechanism(pivot=pivot, num_classes=classes, focus=focus):
             by = "" if pivot is None else f", apart for each of the {classes} classes of {pivot!r}"
+            by += "" if focus is None else f", and once more by levels of {focus.column!r}"
             return [f"Aggregates: noise was added to counts over all records, of every pair of columns{by}."]
         case Mechanism(capacity=capacity, subsample=rate):
             lines = ["Records: noise was added to every record."]

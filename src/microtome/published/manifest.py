@@ -6,7 +6,7 @@ Plain frozen records that turn into canonical JSON and back. Everything in them 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Self
@@ -87,6 +87,31 @@ class Mechanism(JsonRecord):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Focus(JsonRecord):
+    """The column by whose levels all pairs of other columns were counted once more.
+
+    Attributes:
+        column: Its name.
+        groups: The group of each of its levels.
+        noise: Standard deviation of the counts of each pair of columns by group; 0 where not measured.
+    """
+
+    column: str
+    groups: tuple[int, ...]
+    noise: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        if set(self.groups) != set(range(self.num_groups)):
+            raise ReleaseError(f"its groups of levels are {self.groups!r}; they must be numbered from 0 on")
+        _noise_levels([value for row in self.noise for value in row])
+
+    @property
+    def num_groups(self) -> int:
+        """How many groups there are."""
+        return max(self.groups, default=0) + 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class AggregateMechanism(JsonRecord):
     """How tables of counts were made.
 
@@ -96,6 +121,7 @@ class AggregateMechanism(JsonRecord):
         profile_share: Share of the budget (in μ²) that the profile was given.
         first_noise: Standard deviation of the counts of each column's levels by class; 0 where not measured.
         pair_noise: That of the counts of each pair of columns by class; 0 where not measured.
+        focus: The column by whose levels pairs were counted once more, if any.
     """
 
     kind: ClassVar[ReleaseKind] = ReleaseKind.AGGREGATES
@@ -105,13 +131,12 @@ class AggregateMechanism(JsonRecord):
     profile_share: float
     first_noise: tuple[float, ...]
     pair_noise: tuple[tuple[float, ...], ...]
+    focus: Focus | None = None
 
     def __post_init__(self) -> None:
         _counts(self, "num_classes", least=1)
         _share(self, "profile_share")
-        for value in (*self.first_noise, *(value for row in self.pair_noise for value in row)):
-            if not (math.isfinite(value) and value >= 0):
-                raise ReleaseError(f"its noise is {value!r}; it must be a number, at least 0")
+        _noise_levels([*self.first_noise, *(value for row in self.pair_noise for value in row)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,6 +306,12 @@ def _positive(record: Any, *names: str) -> None:
         value = getattr(record, name)
         if not (math.isfinite(value) and value > 0):
             raise ReleaseError(f"{name} is {value!r}; it must be a number above 0")
+
+
+def _noise_levels(values: Sequence[float]) -> None:
+    for value in values:
+        if not (math.isfinite(value) and value >= 0):
+            raise ReleaseError(f"its noise is {value!r}; it must be a number, at least 0")
 
 
 def _share(record: Any, name: str) -> None:

@@ -183,4 +183,13 @@ def _counted(release: AggregatesRelease) -> tuple[Floats, Floats]:
         part = slice(block.start, block.stop)
         second[part], noise[part] = release.first, release.first_noise()
         second[:, part], noise[:, part] = release.first.T, release.first_noise()[:, None]
+    if release.third is not None:
+        _improve(second, noise, release.third.sum(axis=0), release.third_noise() * np.sqrt(len(release.third)))
     return second / total, noise / total
+
+
+def _improve(second: Floats, noise: Floats, other: Floats, other_noise: Floats) -> None:
+    """Combine tables, in place, with a second measurement of some of them."""
+    both = (noise > 0) & (other_noise > 0)
+    second[both], variance = combined([second[both], other[both]], [noise[both] ** 2, other_noise[both] ** 2])
+    noise[both] = np.sqrt(variance)
