@@ -50,6 +50,12 @@ class FixedRandomness:
         self.asked.append((purpose, block))
         return np.random.default_rng([self.seed, zlib.crc32(purpose.encode()), block])
 
+    def require_secret(self) -> int:
+        return self.seed
+
+    def forget(self) -> None:
+        """Anybody knows it."""
+
 
 class SilentGenerator(np.random.Generator):
     """Draws zeros for Gaussian noise and is random in all else."""

@@ -29,10 +29,12 @@ from microtome.accounting.events import (
     Event,
     FailureEvent,
     GaussianEvent,
+    RepeatableEvent,
     RepeatedEvent,
     SliceEvent,
     SubsampledEvent,
     event_from_dict,
+    events_of,
 )
 from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from microtome.accounting.ledger import Account, Ledger, Remaining, dataset_name
@@ -53,6 +55,7 @@ __all__ = [
     "Ledger",
     "Neighbours",
     "Remaining",
+    "RepeatableEvent",
     "RepeatedEvent",
     "SliceEvent",
     "SubsampledEvent",
@@ -62,6 +65,7 @@ __all__ = [
     "epsilon",
     "epsilon_by_accountant",
     "event_from_dict",
+    "events_of",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",

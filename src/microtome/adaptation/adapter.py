@@ -31,7 +31,6 @@ from microtome.adaptation.target_moments import TargetMoments
 from microtome.adaptation.transform import ImageTransform
 from microtome.adaptation.unit_images import class_numbers, require_one_shape, unit_images
 from microtome.errors import ModelError, ParameterError, TableError
-from microtome.images import ImageSet
 from microtome.private.batches import BatchPrivacy
 from microtome.private.randomness import Randomness, SystemRandomness
 from microtome.progress import Progress, silent
@@ -131,8 +130,8 @@ class DomainAdapter:
         if released is None and not public_target:
             if checkpoint is not None and ledger is None:
                 raise ParameterError("a checkpoint of private training needs a ledger, which knows what was paid for")
-            book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-            return self._fit_private(source_images, source_labels, target, run, book, dataset, SystemRandomness())
+            book, randomness = Ledger.of(ledger), SystemRandomness()
+            return self._fit_private(source_images, source_labels, target, run, book, dataset, randomness)
         if ledger is not None:
             raise ParameterError("a release was paid for when it was made; no ledger is needed for training on it")
         if self.privacy is not None:
@@ -301,7 +300,7 @@ class DomainAdapter:
             images = synthetic_source(run.source, run.seed, run.progress)
             values = (schema.low, schema.high)
         if labels is None:
-            labels = images.labels if isinstance(images, ImageSet) else None
+            labels = getattr(images, "labels", None)
             if labels is None:
                 raise TableError("source images have no labels; give them as source_labels")
         inputs = unit_images(images, origin="source images", value_range=values, image_size=size)

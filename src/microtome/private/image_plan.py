@@ -122,8 +122,10 @@ def class_rows(counts: Sequence[float], noise: float, settings: PrivacySettings)
 
 def expected_image_bytes(settings: PrivacySettings, schema: ImageSchema, num_images: int, count_noise: float) -> int:
     """The size of a release before anything is published: that of its rows if classes are alike, or of its moments."""
-    if settings.kind is ReleaseKind.AGGREGATES:
-        return 8 * schema.num_classes * (schema.dim**2 + 2 * schema.dim + 1)
-    alike = [num_images / schema.num_classes] * schema.num_classes
-    law = settings.direction_law(schema.dim)
-    return 2 * law.count * sum(class_rows(alike, count_noise, settings)) + 8 * law.dim * law.count
+    match settings.kind:
+        case ReleaseKind.AGGREGATES:
+            return 8 * schema.num_classes * (schema.dim**2 + 2 * schema.dim + 1)
+        case ReleaseKind.RECORDS:
+            alike = [num_images / schema.num_classes] * schema.num_classes
+            law = settings.direction_law(schema.dim)
+            return 2 * law.count * sum(class_rows(alike, count_noise, settings)) + 8 * law.dim * law.count

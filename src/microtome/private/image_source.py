@@ -167,9 +167,11 @@ class ImageProfilePass:
         )
 
     def _following(self, known: Known, randomness: Randomness) -> Pass | Published:
-        if isinstance(self._second, MomentPlan):
-            return MeanPass(known, self._second)
-        return _sliced(known, self._second, randomness)
+        match self._second:
+            case MomentPlan() as plan:
+                return MeanPass(known, plan)
+            case SlicePlan() as plan:
+                return _sliced(known, plan, randomness)
 
 
 class MeanPass:

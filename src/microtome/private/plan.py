@@ -93,13 +93,15 @@ class SlicePlan:
         law = self.law
         if dim > law.dim:
             raise MicrotomeError(f"rows have {dim} coordinates, where {law.dim} was the most; nothing more is released")
-        if law.kind is DirectionKind.GAUSSIAN:
-            stretched = self.noise_scale * math.sqrt(law.dim / dim) * (1.0 + _ROUNDED_UP)
-            return replace(self, law=replace(law, dim=dim), noise_scale=stretched)
-        if self.fills_rows:
-            slices = -(-dim // law.slice_dim)
-            return replace(self, law=replace(law, dim=slices * law.slice_dim, num_slices=slices))
-        return self
+        match law.kind:
+            case DirectionKind.GAUSSIAN:
+                stretched = self.noise_scale * math.sqrt(law.dim / dim) * (1.0 + _ROUNDED_UP)
+                return replace(self, law=replace(law, dim=dim), noise_scale=stretched)
+            case DirectionKind.ORTHOGONAL if self.fills_rows:
+                slices = -(-dim // law.slice_dim)
+                return replace(self, law=replace(law, dim=slices * law.slice_dim, num_slices=slices))
+            case DirectionKind.ORTHOGONAL | DirectionKind.FIXED:
+                return self
 
 
 def check_size(settings: PrivacySettings, num_records: int, origin: str) -> None:

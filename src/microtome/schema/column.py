@@ -40,12 +40,20 @@ class Kind(StrEnum):
     @property
     def is_categorical(self) -> bool:
         """Whether its values are listed rather than measured."""
-        return self in (Kind.CATEGORICAL, Kind.ORDERED, Kind.BOOLEAN)
+        match self:
+            case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
+                return True
+            case Kind.INTEGER | Kind.FLOAT | Kind.DATE | Kind.DATETIME:
+                return False
 
     @property
     def is_integral(self) -> bool:
         """Whether its values are whole numbers of something (units, days, microseconds)."""
-        return self in (Kind.INTEGER, Kind.DATE, Kind.DATETIME)
+        match self:
+            case Kind.INTEGER | Kind.DATE | Kind.DATETIME:
+                return True
+            case Kind.FLOAT | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
+                return False
 
 
 class Outside(StrEnum):
@@ -53,6 +61,15 @@ class Outside(StrEnum):
 
     REFUSE = "refuse"
     CLAMP = "clamp"
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether such a value is an error, and not counted as the nearest bound or as another category."""
+        match self:
+            case Outside.REFUSE:
+                return True
+            case Outside.CLAMP:
+                return False
 
 
 DTYPES: dict[str, pa.DataType] = {
@@ -179,10 +196,17 @@ class Column:
 
     def to_number(self, value: Value) -> float:
         """A measured value as a number: itself as it is stored, or days or microseconds since 1970."""
-        if self.kind is Kind.DATE:
-            return float((self._as_datetime(value) - _EPOCH).days)
-        if self.kind is Kind.DATETIME:
-            return float((self._as_datetime(value) - _EPOCH) // _MICROSECOND)
+        match self.kind:
+            case Kind.DATE:
+                return float((self._as_datetime(value) - _EPOCH).days)
+            case Kind.DATETIME:
+                return float((self._as_datetime(value) - _EPOCH) // _MICROSECOND)
+            case Kind.INTEGER | Kind.FLOAT:
+                return self._plain_number(value)
+            case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
+                raise self._error(f"{value!r} of a {self.kind} column is not measured")
+
+    def _plain_number(self, value: Value) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._error(f"{value!r} is not a number")
         if isinstance(value, int) and abs(value) > _LARGEST_FLOAT:
