@@ -19,12 +19,8 @@ from microtome.accounting import Ledger, dataset_name, default_delta
 from microtome.errors import OutputError, ParameterError, noted
 from microtome.forecasting.foresight import foresee, foresee_images
 from microtome.images import ImageSet
-from microtome.private.door import Door, Source
-from microtome.private.image_rows import PrivateImages, open_images
-from microtome.private.image_source import ImageSource
-from microtome.private.randomness import SystemRandomness
-from microtome.private.table import open_table
-from microtome.private.table_source import TableSource
+from microtome.private import Door, ImageSource, PrivateImages, Source, SystemRandomness, TableSource, open_table
+from microtome.private.image_rows import open_images
 from microtome.published import Artefact, ImageRelease, Release, keep_temporary
 from microtome.published.signature import Signer
 from microtome.schema import ImageSchema, Schema, load_schema

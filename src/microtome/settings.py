@@ -131,15 +131,9 @@ class PrivacySettings:
         if not hides_count and self.capacity is not None:
             yield f"capacity is for add-remove neighbours; with {self.neighbours} the number of records is public"
         if self.directions is DirectionKind.FIXED or self.accountant is Accountant.PROP2:
-            yield (
-                "fixed directions (and prop2, their accountant) are for comparing budgets; a release draws its own, "
-                "orthogonal or gaussian"
-            )
+            yield "fixed directions, and prop2, are for comparing budgets; a release draws orthogonal or gaussian ones"
         if self.accountant is Accountant.THEOREM1 and self.directions is not DirectionKind.GAUSSIAN:
-            yield (
-                "theorem1 is the paper's bound for gaussian directions; use --directions gaussian, or the exact "
-                "accountant"
-            )
+            yield "theorem1 is the paper's bound for gaussian directions; take these, or the exact accountant"
 
     def public_size(self, num_records: int | None) -> int | None:
         """What may be said of the number of records: themselves, their capacity, or nothing."""
