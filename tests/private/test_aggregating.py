@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 from scipy.stats import chi2
 
+from microtome import release
 from microtome.accounting import Accountant, GaussianEvent, Ledger, Neighbours, delta, epsilon
 from microtome.errors import BudgetError, MicrotomeError, ParameterError, TableError
-from microtome.private import Door, PrivacySettings, RunSettings, TableSource, open_table, release
+from microtome.private import Door, PrivacySettings, RunSettings, TableSource, open_table
 from microtome.private.aggregating import (
     MOST_CLASSES,
     AggregatePlan,
@@ -84,7 +85,7 @@ def planned(
     tally = Tally(schema)
     even = {f"c{i}": [*"abcdefgh"[:width]] * (5040 // width) for i, width in enumerate(widths)}
     tally.add(pa.table(even))
-    codebook = tally.publish(profile.budget, NoNoise(), centred=settings.centred).codebook
+    codebook = tally.publish(profile.budget, NoNoise(), centred=settings.neighbours.centred).codebook
     assert tuple(block.width for block in codebook.blocks) == widths
     return codebook, plan_aggregates(settings, schema, codebook, plan_tables(settings, schema, profile.events))
 

@@ -23,11 +23,11 @@ from microtome.private.image_rows import PrivateImages
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.plan import plan_profile
 from microtome.private.profile import Tally
-from microtome.private.settings import PrivacySettings
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.published import ReleaseKind
 from microtome.schema import Column, ImageCode, ImageSchema, Kind, Schema
 from microtome.schema.fixed_point import squared_norms
+from microtome.settings import PrivacySettings
 from support import FixedRandomness, levels_of, people, people_schema
 
 Counts = list[Any]

@@ -17,9 +17,10 @@ import pytest
 
 import microtome
 import microtome as mt
+from microtome import release
 from microtome.accounting import Accountant, DirectionKind, Ledger, Neighbours, delta, epsilon
 from microtome.errors import BudgetError, OutputError, ParameterError, TableError
-from microtome.private import PrivacySettings, RunSettings, SystemRandomness, open_table, release, table_source
+from microtome.private import PrivacySettings, RunSettings, SystemRandomness, open_table, table_source
 from microtome.private.randomness import GRID
 from microtome.private.table import PrivateTable
 from microtome.published import AggregatesRelease, Release, ReleaseKind, promise_in_words, summary
@@ -402,13 +403,13 @@ def test_the_guard_catches_readers_elsewhere() -> None:
     )
     names: dict[str, Any] = {}
     exec(code, names)
-    with pytest.raises(RowsReadElsewhere, match=r"release.x\.py"):
+    with pytest.raises(RowsReadElsewhere, match=r"published.x\.py"):
         names["peek"](table, people_schema().columns)
 
 
 @pytest.mark.usefixtures("watched")
 def test_the_watch_catches_rows_handed_elsewhere() -> None:
-    code = compile("def peek(rows):\n    return rows", str(PACKAGE / "release" / "x.py"), "exec")
+    code = compile("def peek(rows):\n    return rows", str(PACKAGE / "published" / "x.py"), "exec")
     names: dict[str, Any] = {}
     exec(code, names)
     with pytest.raises(RowsReadElsewhere, match="peek"):
@@ -493,7 +494,7 @@ def test_a_table_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> Non
 )
 def test_settings_out_of_range_are_refused_by_name_and_value(settings: dict, value: str) -> None:
     with pytest.raises(ParameterError) as error:
-        PrivacySettings(**{"epsilon": 1.0, "delta": 1e-6, **settings})
+        PrivacySettings(**{"epsilon": 1.0, "delta": 1e-6, "kind": "records", **settings})
     assert next(iter(settings)) in str(error.value) or value in str(error.value)
     assert value in str(error.value)
 

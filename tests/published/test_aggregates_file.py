@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from microtome import release
 from microtome.accounting import Neighbours
 from microtome.errors import ReleaseError
-from microtome.private import release
 from microtome.published import AggregatesRelease, Release, ReleaseKind, contents_in_words, digest, promise_in_words
 from microtome.published import summary as figures
 from microtome.published.container import canonical_json

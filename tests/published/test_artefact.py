@@ -158,7 +158,7 @@ def test_description_says_it_all(made: Release, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("neighbours", Neighbours)
 def test_promise_in_words_names_the_relation(neighbours: Neighbours, tmp_path: Path) -> None:
-    from microtome.private import release
+    from microtome import release
 
     capacity = 450 if neighbours.protects_count else None
     settings = {"neighbours": neighbours, "capacity": capacity, "subsample": 0.5, "kind": "records"}

@@ -31,10 +31,12 @@ from microtome.accounting.events import (
     Event,
     FailureEvent,
     GaussianEvent,
+    RepeatableEvent,
     RepeatedEvent,
     SliceEvent,
     SubsampledEvent,
     event_from_dict,
+    events_of,
 )
 from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from microtome.accounting.ledger import Account, Ledger, Remaining, dataset_name
@@ -55,6 +57,7 @@ __all__ = [
     "Ledger",
     "Neighbours",
     "Remaining",
+    "RepeatableEvent",
     "RepeatedEvent",
     "SliceEvent",
     "SubsampledEvent",
@@ -65,6 +68,7 @@ __all__ = [
     "epsilon",
     "epsilon_by_accountant",
     "event_from_dict",
+    "events_of",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",

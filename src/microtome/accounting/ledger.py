@@ -120,6 +120,15 @@ class Ledger:
         self._guard = threading.Lock()
         self._read()
 
+    @classmethod
+    def of(cls, given: "Ledger | str | Path | None") -> "Ledger":
+        """The ledger that is given, itself or by its path; without either one that is kept in memory."""
+        match given:
+            case Ledger():
+                return given
+            case str() | Path() | None:
+                return cls(given)
+
     @property
     def path(self) -> Path | None:
         """Where the book is kept; None for one in memory."""
@@ -263,9 +272,7 @@ class Ledger:
             left=None if budget is None else _remaining(events, budget),
             frozen=frozen,
             entries=tuple(entry for entry in book.entries if entry.dataset == dataset),
-            budgets=tuple(
-                record for record in book.records if isinstance(record, SetBudget) and record.dataset == dataset
-            ),
+            budgets=tuple(change for change in book.budget_changes if change.dataset == dataset),
         )
 
     def _read(self) -> Book:

@@ -98,12 +98,9 @@ def audit(
 def _setting(given: Mapping[str, object], schema: Path | None, images: bool, as_published: bool) -> AuditSetting:
     from microtome.accounting import Accountant
     from microtome.auditing import AuditKind, AuditSetting
-    from microtome.schema import ImageSchema, Schema
-    from microtome.schema.image import is_image_document
+    from microtome.schema import ImageSchema, load_schema
 
-    held: Schema | ImageSchema | None = None
-    if schema is not None:
-        held = ImageSchema.load(schema) if is_image_document(schema) else Schema.load(schema)
+    held = None if schema is None else load_schema(schema)
     types: dict[str, type[StrEnum]] = {"kind": AuditKind, "directions": DirectionKind, "accountant": Accountant}
     typed = {name: _member(types[name], value) if name in types else value for name, value in given.items()}
     return AuditSetting(

@@ -15,6 +15,7 @@ from microtome.cli.release import DrawnDirections, ReleaseAccountant
 from microtome.cli.screen import console, plain, print_json
 from microtome.errors import ParameterError
 from microtome.published import ReleaseKind
+from microtome.schema import Schema, load_schema
 
 
 def forecast(
@@ -59,10 +60,11 @@ def forecast(
     from microtome.forecasting import forecast as foretold
     from microtome.forecasting.page import COLUMN_HEADINGS, CURVE_HEADINGS, column_rows, curve_rows
 
-    if images.describes_images(schema):
+    declared = None if str(schema) == images.WORD else load_schema(schema)
+    if not isinstance(declared, Schema):
         raise ParameterError("there is no forecast of images; 'microtome budget' says how much noise a promise needs")
     found = foretold(
-        schema,
+        declared,
         rows=rows,
         epsilon=epsilon,
         delta=delta,

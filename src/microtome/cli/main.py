@@ -89,11 +89,12 @@ def _code(stops: _Stops) -> int | str | None:
     """Do what was asked; the exit code, with a word on standard error unless it is 0."""
     try:
         app()
+    except EndedEarly:
+        stops.ignore()
+        return stops.code
     except SystemExit as leaving:
         stops.ignore()
-        if leaving.code != _INTERRUPTED:
-            return leaving.code
-        return stops.code if isinstance(leaving, EndedEarly) else stops.told(leaving)
+        return stops.told(leaving) if leaving.code == _INTERRUPTED else leaving.code
     except Exception as error:
         stops.ignore()
         complain(in_words(error))

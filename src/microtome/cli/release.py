@@ -15,8 +15,10 @@ from microtome.cli import images
 from microtome.cli.ledger import cost_in_words
 from microtome.cli.screen import console, errors, plain, watch
 from microtome.errors import ParameterError, noted
+from microtome.images import ImageSet, read_images
 from microtome.published import Artefact, ReleaseKind, promise_in_words
-from microtome.schema import Schema
+from microtome.schema import ImageSchema, Schema, load_schema
+from microtome.settings import IMAGE_PROFILE, TABLE_PROFILE, PrivacySettings, RunSettings
 
 
 class DrawnDirections(StrEnum):
@@ -32,6 +34,12 @@ class ReleaseAccountant(StrEnum):
     EXACT = Accountant.EXACT.value
     RENYI = Accountant.RENYI.value
     THEOREM1 = Accountant.THEOREM1.value
+
+
+_USUAL_SHARES = ", ".join(
+    [f"{share:g} for {kind}" for kind, share in TABLE_PROFILE.items()]
+    + [f"{share:g} for images" for share in sorted(set(IMAGE_PROFILE.values()))]
+)
 
 
 def ledger_beside(table: Path) -> Path:
@@ -63,38 +71,38 @@ def release(
             help="aggregates: noise on counts over all records; by far the better data, and whoever runs this sees the "
             "table anyway. records: noise on every record by itself, as the paper does.",
         ),
-    ] = ReleaseKind.AGGREGATES,
+    ] = PrivacySettings.kind,
     pivot: Annotated[
         str,
         typer.Option(
             help="aggregates: column by whose classes everything is counted apart, for what three columns share; "
             "'none' has less noise."
         ),
-    ] = "none",
+    ] = PrivacySettings.pivot,
     neighbours: Annotated[
         Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
-    ] = Neighbours.BLANK_ONE,
+    ] = PrivacySettings.neighbours,
     directions: Annotated[
         DrawnDirections, typer.Option(help="records: orthogonal needs least noise; gaussian is the paper's.")
-    ] = DrawnDirections.ORTHOGONAL,
+    ] = DrawnDirections(PrivacySettings.directions),
     num_slices: Annotated[
         int | None,
         typer.Option(help="records: number of slices.", show_default="as many as fill the encoded dimension"),
-    ] = None,
-    slice_dim: Annotated[int, typer.Option(help="records: dimension of a slice.")] = 1,
-    subsample: Annotated[float | None, typer.Option(help="records: Poisson sampling rate, e.g. 0.25.")] = None,
+    ] = PrivacySettings.num_slices,
+    slice_dim: Annotated[int, typer.Option(help="records: dimension of a slice.")] = PrivacySettings.slice_dim,
+    subsample: Annotated[
+        float | None, typer.Option(help="records: Poisson sampling rate, e.g. 0.25.")
+    ] = PrivacySettings.subsample,
     capacity: Annotated[
         int | None, typer.Option(help="records: public upper bound on their number, for add-remove.")
-    ] = None,
+    ] = PrivacySettings.capacity,
     accountant: Annotated[
         ReleaseAccountant, typer.Option(help="How the noise is computed from ε and δ.")
-    ] = ReleaseAccountant.EXACT,
+    ] = ReleaseAccountant(PrivacySettings.accountant),
     profile_share: Annotated[
         float | None,
-        typer.Option(
-            help="Share of the budget spent on one-way histograms.", show_default="0.2 for aggregates, 0.1 for records"
-        ),
-    ] = None,
+        typer.Option(help="Share of the budget spent on one-way histograms.", show_default=_USUAL_SHARES),
+    ] = PrivacySettings.profile_share,
     ledger: Annotated[
         Path | None, typer.Option(help="Book of what was spent.", show_default="TABLE.ledger.json beside the table")
     ] = None,
@@ -114,10 +122,14 @@ def release(
     sign: Annotated[
         Path | None, typer.Option(help="Private key to sign the release with; see 'microtome key make'.")
     ] = None,
-    allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Release without a forecast, whatever it is worth.")] = False,
-    threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
-    force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+    allow_large_delta: Annotated[
+        bool, typer.Option(help="Accept a δ of 1/n or more.")
+    ] = PrivacySettings.allow_large_delta,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Tables: release without a forecast, whatever it is worth.")
+    ] = False,
+    threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = RunSettings.threads,
+    force: Annotated[bool, typer.Option(help="Replace an existing output.")] = RunSettings.force,
 ) -> None:
     """Read the private table or image set once and publish noisy slices or sums of it.
 
@@ -125,46 +137,38 @@ def release(
     would hold next to nothing (see 'microtome forecast'). The file it writes may be given to anybody. What it costs
     is written to the ledger first, and a budget that is set there is enforced.
     """
-    from microtome.private import RunSettings
-    from microtome.private import release as publish
+    from microtome.api import release as publish
 
-    of_images = images.describes_images(schema)
-    if not of_images and (classes, labels, part) != (None, None, None):
-        raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
-    if of_images and anyway:
-        raise ParameterError("--anyway is for tables; there is no forecast of images")
+    promised: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "kind": kind,
+        "pivot": pivot,
+        "neighbours": neighbours,
+        "accountant": accountant,
+        "directions": directions,
+        "num_slices": num_slices,
+        "slice_dim": slice_dim,
+        "subsample": subsample,
+        "capacity": capacity,
+        "profile_share": profile_share,
+        "allow_large_delta": allow_large_delta,
+    }
     real = Path(os.path.realpath(table))  # by whatever link it is reached, a table has one book and one name in it
     book, name = ledger or ledger_beside(real), dataset or dataset_name(table)
-    with watch("images" if of_images else "rows") as progress:
-        options: dict[str, Any] = {
-            "epsilon": epsilon,
-            "delta": delta,
-            "output": output,
-            "neighbours": neighbours,
-            "accountant": accountant,
-            "directions": directions,
-            "num_slices": num_slices,
-            "slice_dim": slice_dim,
-            "subsample": subsample,
-            "capacity": capacity,
-            "profile_share": profile_share,
-            "kind": kind,
-            "allow_large_delta": allow_large_delta,
-            "ledger": book,
-            "dataset": name,
-            "sign": sign,
-            "run": RunSettings(threads=threads, force=force, progress=progress, tell=_foretell),
-        }
-        released: Artefact
-        if of_images:
-            released = images.release(
-                table, schema, classes=classes, labels=labels, part=part, pivot=pivot, options=options
-            )
-        else:
-            declared = Schema.load(schema)
-            released = publish(
-                table, declared.confirm() if types_are_public else declared, pivot=pivot, anyway=anyway, **options
-            )
+    source, declared = _subject(table, schema, classes, labels, part, types_are_public)
+    with watch("rows" if source is table else "images") as progress:
+        released: Artefact = publish(
+            source,
+            declared,
+            anyway=anyway,
+            output=output,
+            ledger=book,
+            dataset=name,
+            sign=sign,
+            run=RunSettings(threads=threads, force=force, progress=progress, tell=_foretell),
+            **promised,
+        )
     spent = released.manifest.promise.delta
     with noted(f"{output} is written and whole, and ε = {epsilon:g} at δ = {spent:g} is charged in the ledger."):
         _tell(output, released, Ledger(book).account(name, delta=spent))
@@ -175,6 +179,23 @@ def _foretell(expected: str, cautions: Sequence[str]) -> None:
     for line in (expected, *cautions):
         if line:
             errors.print(plain(line), soft_wrap=True)
+
+
+def _subject(
+    source: Path, schema: Path, classes: str | None, labels: Path | None, part: str | None, types_are_public: bool
+) -> tuple[Path, Schema] | tuple[ImageSet, ImageSchema]:
+    """What is to be released, and what is public about it; refuses options that are for the other of the two."""
+    declared = None if str(schema) == images.WORD else load_schema(schema)
+    if isinstance(declared, Schema):
+        if (classes, labels, part) != (None, None, None):
+            raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
+        return source, declared.confirm() if types_are_public else declared
+    if types_are_public:
+        raise ParameterError("--types-are-public is for tables; the layout of images needs no confirmation")
+    if classes is not None and declared is not None:
+        raise ParameterError(f"{schema} declares the classes; --classes goes with --schema {images.WORD}")
+    held = read_images(source, labels=labels, part=part)
+    return held, declared or images.schema_of(held, source, classes)
 
 
 def _tell(output: Path, released: Artefact, account: Account) -> None:

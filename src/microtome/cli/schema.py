@@ -12,9 +12,8 @@ from microtome.cli.screen import console, plain
 from microtome.errors import ParameterError
 from microtome.images.reading import is_image_set
 from microtome.published import check_output
-from microtome.schema import ImageSchema, Schema
+from microtome.schema import ImageSchema, Schema, load_schema
 from microtome.schema.document import confirmed_text
-from microtome.schema.image import is_image_document
 from microtome.whole_file import write_text
 
 app = typer.Typer(help="Write down what is public about a table.", no_args_is_help=True)
@@ -72,9 +71,9 @@ def confirm(schema: Annotated[Path, typer.Argument(help="YAML file of a table to
     A draft has its types from the table: one record can turn whole numbers into decimals, or numbers into text. What is
     shown here is published with the release, so confirm what you would say of the table without having seen it.
     """
-    if is_image_document(schema):
+    described = load_schema(schema)
+    if isinstance(described, ImageSchema):
         raise ParameterError(f"{schema} is about images, whose layout needs no confirmation")
-    described = Schema.load(schema)
     for column in described.columns:
         missing = "may be missing" if column.missing else "never missing"
         console.print(f"  {plain(column.name)}: {column.kind} ({column.dtype}), {missing}", soft_wrap=True)
@@ -92,10 +91,10 @@ def confirm(schema: Annotated[Path, typer.Argument(help="YAML file of a table to
 @app.command()
 def check(schema: Annotated[Path, typer.Argument(help="YAML file to check.")]) -> None:
     """Check a schema without touching any table."""
-    if is_image_document(schema):
-        described = ImageSchema.load(schema)
-        console.print(f"{plain(schema)}: {described.num_classes} classes of images, no errors.", soft_wrap=True)
-        return
-    table = Schema.load(schema)
-    draft = " It is a draft: read it, then 'microtome schema confirm'." if table.drafted else ""
-    console.print(f"{plain(schema)}: {len(table.columns)} columns, no errors.{draft}", soft_wrap=True)
+    match load_schema(schema):
+        case ImageSchema() as layout:
+            found, draft = f"{layout.num_classes} classes of images", ""
+        case Schema() as table:
+            found = f"{len(table.columns)} columns"
+            draft = " It is a draft: read it, then 'microtome schema confirm'." if table.drafted else ""
+    console.print(f"{plain(schema)}: {found}, no errors.{draft}", soft_wrap=True)

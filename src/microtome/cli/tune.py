@@ -30,13 +30,13 @@ def tune(
     This costs no privacy: only the release is read, however many trials are run. Trials are kept in
     OUTPUT.trials.sqlite3, and the same command goes on where it stopped.
     """
-    from microtome.published import Artefact, Release, check_output
+    from microtome.published import Artefact, Release, check_output, narrowed
     from microtome.training import FitSettings
     from microtome.training import tune as search
 
     check_output(output, force=force)
     opened = Artefact.load(release)
-    if not isinstance(opened, Release):
+    if opened.manifest.mechanism.of_images:
         raise ParameterError(
             f"{release} is a release of images, and only settings of tables are searched; give other --settings to "
             "'microtome fit' and compare by 'microtome report'"
@@ -52,7 +52,7 @@ def tune(
         console.print(f"trial {trial.number + 1} of {trials}: held-out score {trial.score:.4f}")
 
     try:
-        found = search(opened, trials=trials, storage=storage, base=base, seed=seed, watch=watch)
+        found = search(narrowed(opened, Release), trials=trials, storage=storage, base=base, seed=seed, watch=watch)
     except KeyboardInterrupt:
         console.print(
             f"interrupted: no settings were written; {done} trials of this run are kept in {plain(storage)}, and the "

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from microtome.accounting import Event
 from microtome.forecasting.trial import Draw, mean_errors, try_column
 from microtome.private.aggregating import TableBudget, plan_aggregates, plan_tables
-from microtome.private.plan import ProfilePlan, SlicePlan, padded_rows, plan_profile, plan_slices
+from microtome.private.plan import FINENESS, ProfilePlan, SlicePlan, padded_rows, plan_profile, plan_slices
 from microtome.private.profile import histogram_noise
-from microtome.private.settings import FINENESS, PrivacySettings
 from microtome.published import ReleaseKind
 from microtome.schema import Codebook, Column, Schema
+from microtome.settings import PrivacySettings
 
 Floats = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ class Anticipated:
     def codebook(self) -> Codebook:
         """A codebook such as the profile would give."""
         codes = tuple(draws[len(draws) // 2].code for draws in self.draws)
-        return Codebook(codes=codes, centred=self.settings.centred)
+        return Codebook(codes=codes, centred=self.settings.neighbours.centred)
 
     @cached_property
     def errors(self) -> list[tuple[float, float]]:

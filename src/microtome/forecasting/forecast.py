@@ -17,9 +17,9 @@ from microtome.forecasting.cost import Cost, forecast_cost
 from microtome.forecasting.pairs import PairForecast, forecast_pairs
 from microtome.forecasting.verdict import Verdict, verdict_of
 from microtome.private.plan import check_size
-from microtome.private.settings import NO_PIVOT, PROFILE_SHARES, PrivacySettings, option
 from microtome.published import ReleaseKind
 from microtome.schema import Schema
+from microtome.settings import NO_PIVOT, PrivacySettings
 
 BAND, BAND_LEARNT = 1.8, 3.0
 """Factors within which measured errors were of the forecast, nineteen of twenty where everything is declared, and nine
@@ -213,20 +213,19 @@ def forecast(
         ('good', True, ['learnt', 'learnt'])
     """
     require_whole("rows", rows, 2)
-    chosen = option(ReleaseKind, kind, "kind")
     settings = PrivacySettings(
-        kind=chosen,
+        kind=kind,
         pivot=pivot,
         epsilon=epsilon,
         delta=default_delta(rows if capacity is None else capacity) if delta is None else delta,
-        neighbours=option(Neighbours, neighbours, "neighbours"),
-        accountant=option(Accountant, accountant, "accountant"),
-        directions=option(DirectionKind, directions, "directions"),
+        neighbours=neighbours,
+        accountant=accountant,
+        directions=directions,
         num_slices=num_slices,
         slice_dim=slice_dim,
         subsample=subsample,
         capacity=capacity,
-        profile_share=PROFILE_SHARES[chosen] if profile_share is None else profile_share,
+        profile_share=profile_share,
     )
     check_size(settings, rows, "the table")
     return forecast_of(settings, schema if isinstance(schema, Schema) else Schema.load(schema), rows)

@@ -10,9 +10,9 @@ from microtome.errors import ForecastError
 from microtome.forecasting.forecast import Forecast, forecast_of
 from microtome.forecasting.verdict import Verdict
 from microtome.forecasting.words import cautions, heading, on_epsilon
-from microtome.private.settings import PrivacySettings
 from microtome.progress import Tell
 from microtome.schema import Schema
+from microtome.settings import PrivacySettings
 
 _UNKNOWN = (
     "The number of records is protected and no bound on it is public, so what the release will be worth is not "

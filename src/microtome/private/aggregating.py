@@ -29,12 +29,12 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.accounting import Event, FailureEvent, GaussianEvent, calibrate_noise
+from microtome.accounting import Event, FailureEvent, GaussianEvent
 from microtome.errors import MicrotomeError, ParameterError
-from microtome.private.plan import ROUNDING
+from microtome.private.plan import ROUNDING, unit_noise
 from microtome.private.randomness import Randomness, noisy_counts
-from microtome.private.settings import NO_PIVOT, PrivacySettings
 from microtome.schema import Codebook, Schema
+from microtome.settings import NO_PIVOT, PrivacySettings
 
 MOST_CLASSES = 32
 """Levels that a pivot may have."""
@@ -102,12 +102,7 @@ def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event
     tables = columns * (columns - 1) // 2 + (0 if choose_pivot(settings, schema) is None else columns)
     touched = max(settings.neighbours.cells_changed * tables, 1)
     failure = FailureEvent(probability=touched * ROUNDING, reason="rounding of the tables")
-    unit = calibrate_noise(
-        lambda scale: [*spent, GaussianEvent(mu=1.0 / scale), failure],
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        accountant=settings.accountant,
-    )
+    unit = unit_noise(settings, [*spent, failure])
     return TableBudget(unit_noise=unit, events=(GaussianEvent(mu=1.0 / unit), failure))
 
 

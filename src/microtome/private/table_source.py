@@ -21,10 +21,9 @@ from microtome.private.cell_index import cell_indices
 from microtome.private.memory import check_memory
 from microtome.private.passes import Blocks, Pass, Plan, Published
 from microtome.private.pipeline import ordered_map
-from microtome.private.plan import ProfilePlan, SlicePlan, padded_rows, plan_profile, plan_slices
+from microtome.private.plan import FINENESS, ProfilePlan, SlicePlan, padded_rows, plan_profile, plan_slices
 from microtome.private.profile import Profile, Tally, histogram_noise
 from microtome.private.randomness import GRID, Randomness, poisson_sample
-from microtome.private.settings import FINENESS, PrivacySettings, RunSettings
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
@@ -32,6 +31,7 @@ from microtome.progress import Tell
 from microtome.published import AggregateMechanism, ContainerWriter, Mechanism, ReleaseKind, check_space, digest
 from microtome.schema import Codebook, Schema, initial_cells, largest_dim
 from microtome.schema.margins import rare_share
+from microtome.settings import TABLE_PROFILE, PrivacySettings, RunSettings
 
 _HEADER_BYTES = 1 << 16
 _CELL_BYTES = 64
@@ -142,7 +142,7 @@ class ProfilePass:
             self._plan.budget,
             randomness,
             num_records=num_records,
-            centred=self._settings.centred,
+            centred=self._settings.neighbours.centred,
             fineness=FINENESS[self._settings.kind],
         )
 
@@ -195,7 +195,7 @@ class PairTablePass:
         mechanism = AggregateMechanism(
             pivot=None if plan.pivot is None else self._schema.names[plan.pivot],
             num_classes=plan.num_classes,
-            profile_share=self._settings.profile_share,
+            profile_share=self._settings.share_of_profile(TABLE_PROFILE),
             first_noise=tuple(plan.first_noise.tolist()),
             pair_noise=tuple(tuple(row) for row in plan.pair_noise.tolist()),
         )
@@ -221,7 +221,7 @@ class _Rows:
         slicing = SlicingMechanism(
             directions=directions,
             noise_scale=plan.noise_scale,
-            nonnegative=not self.settings.centred,
+            nonnegative=not self.settings.neighbours.centred,
             randomness=randomness,
         )
         rows = SlicedRows(
@@ -236,7 +236,7 @@ class _Rows:
             noise_scale=plan.noise_scale,
             grid_step=plan.noise_scale / GRID,
             row_distance=plan.row_distance,
-            profile_share=self.settings.profile_share,
+            profile_share=self.settings.share_of_profile(TABLE_PROFILE),
             subsample=self.settings.subsample,
             capacity=self.settings.capacity,
         )

@@ -1,7 +1,7 @@
 """The artefact that anybody may hold: its format, its manifest, and how to read it."""
 
 from microtome.published.aggregates import AggregatesRelease
-from microtome.published.artefact import Artefact, Release, keep_temporary
+from microtome.published.artefact import Artefact, Release, keep_temporary, narrowed, unknown_release
 from microtome.published.container import ContainerWriter, check_output, check_space, digest
 from microtome.published.description import contents_in_words, promise_in_words, summary
 from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
@@ -44,7 +44,9 @@ __all__ = [
     "contents_in_words",
     "digest",
     "keep_temporary",
+    "narrowed",
     "promise_in_words",
     "summary",
     "two_way_tables",
+    "unknown_release",
 ]

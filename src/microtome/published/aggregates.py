@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,15 @@ class AggregatesRelease(Release):
             within columns and wherever the pivot is involved.
     """
 
-    def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
+    holds: ClassVar[str] = "a table (aggregates)"
+
+    def __init__(
+        self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]], mechanism: AggregateMechanism
+    ) -> None:
         super().__init__(path, manifest, arrays)
+        self.mechanism = mechanism
         self.first: NDArray[np.float64] = arrays["aggregates/first"]
         self.second: NDArray[np.float64] = arrays["aggregates/second"]
-
-    @property
-    def mechanism(self) -> AggregateMechanism:
-        """How the tables were made."""
-        assert isinstance(self.manifest.mechanism, AggregateMechanism)
-        return self.manifest.mechanism
 
     @property
     def pivot(self) -> int | None:

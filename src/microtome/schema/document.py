@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from microtome.errors import SchemaError
-from microtome.schema.column import Column, Kind, Outside
+from microtome.schema.column import Column, Kind
 from microtome.schema.yaml_document import contents_of, read_document
 
 VERSION = 1
@@ -173,30 +173,17 @@ def _column_from_dict(entries: Any) -> Column:
     _refuse_unknown(entries, _COLUMN_KEYS, f"column {name!r}")
     return Column(
         name=name,
-        kind=_choice(Kind, entries.get("kind"), f"column {name!r}: kind"),
+        kind=entries.get("kind", ""),
         dtype=str(entries.get("dtype", "")),
         categories=_declared(entries.get("categories"), name, "categories", None),
         bounds=_declared(entries.get("bounds"), name, "bounds", 2),
         missing=_choice_of({"allowed": True, "never": False}, entries.get("missing", "allowed"), name),
-        outside=_choice(Outside, entries.get("outside", "refuse"), f"column {name!r}: outside"),
+        outside=entries.get("outside", Column.outside),
         weight=_number(entries["weight"], name, "weight") if "weight" in entries else None,
         bins=_whole_number(entries["bins"], name, "bins") if "bins" in entries else None,
         pool=_number(entries["pool"], name, "pool") if "pool" in entries else None,
         unit=_text_or_none(entries.get("unit"), name, "unit"),
     )
-
-
-def _choice(options: type[Any], value: Any, where: str) -> Any:
-    try:
-        return options(value)
-    except ValueError:
-        names = ", ".join(str(option) for option in options)
-        hint = (
-            "; free text and identifiers cannot be released: drop the column or code it as categories"
-            if value in ("text", "identifier")
-            else ""
-        )
-        raise SchemaError(f"{where} is {value!r}; it must be one of {names}{hint}") from None
 
 
 def _choice_of(options: Mapping[str, bool], value: Any, name: str) -> bool:

@@ -136,9 +136,11 @@ class Synthesizer:
     ) -> Iterator[pa.Table]:
         """The same as a stream of Arrow tables, for any number of rows of a table."""
         wanted, model = self._wanted(num_rows, conditions, random_state), self.model
-        if not isinstance(model, TableModel):
-            raise ModelError("this is a model of images, which are no tables; call sample")
-        return model.tables(wanted)
+        match model:
+            case TableModel():
+                return model.tables(wanted)
+            case ImageModel():
+                raise ModelError("this is a model of images, which are no tables; call sample")
 
     def sample_to_file(
         self,

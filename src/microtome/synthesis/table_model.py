@@ -117,9 +117,13 @@ def _to_frame(table: pa.Table, schema: Schema) -> pd.DataFrame:
 
 def _shape(generator: Generator) -> dict[str, Any]:
     """The shape of a built-in model; nothing for a generator of one's own."""
-    if isinstance(generator, MixtureGenerator):
-        return {"mixture": asdict(generator.settings), "pivot": generator.pivot}
-    return {"network": asdict(generator.settings)} if isinstance(generator, TabularGenerator) else {}
+    match generator:
+        case MixtureGenerator():
+            return {"mixture": asdict(generator.settings), "pivot": generator.pivot}
+        case TabularGenerator():
+            return {"network": asdict(generator.settings)}
+        case _:
+            return {}
 
 
 def _built_in(path: Path, document: Mapping[str, Any], codebook: Codebook) -> TabularGenerator | MixtureGenerator:

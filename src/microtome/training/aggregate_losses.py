@@ -180,10 +180,12 @@ def _by_class(
     model: Generator, latent: Float[Tensor, "b z"]
 ) -> tuple[list[Float[Tensor, "k d"]], list[Float[Tensor, "k d"]]]:
     """What stands for every class, encoded: all components of a mixture, with their distributions, or a batch."""
-    if not isinstance(model, MixtureGenerator):
-        return [model(latent)], []
-    distributions = list(model.components().chunk(model.num_classes))
-    return [model.layout.encode(rows) for rows in distributions], distributions
+    match model:
+        case MixtureGenerator():
+            distributions = list(model.components().chunk(model.num_classes))
+            return [model.layout.encode(rows) for rows in distributions], distributions
+        case _:
+            return [model(latent)], []
 
 
 def _prices(release: AggregatesRelease) -> Float[Tensor, " d"]:
