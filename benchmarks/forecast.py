@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from forecast_tables import TABLES, UNSEEN, Case, load_case
+from microtome.api import release
 from microtome.evaluation.coded import code_tables
 from microtome.evaluation.fidelity import column_scores
 from microtome.evaluation.pairs import compare_pairs
@@ -32,8 +33,8 @@ from microtome.evaluation.tables import read_table
 from microtome.forecasting import forecast
 from microtome.forecasting.columns import LOST
 from microtome.forecasting.forecast import BAND, BAND_BELOW, BAND_LEARNT
-from microtome.private import RunSettings, release
 from microtome.progress import untold
+from microtome.settings import RunSettings
 from microtome.synthesis import Synthesizer
 from microtome.whole_file import write_text
 from results import FOLDER, ResultFile, environment

@@ -119,10 +119,10 @@ def release(
     Raises:
         ForecastError: Next to nothing would be learnt; nothing is spent.
     """
-    settings = _promise(privacy, options)
+    given = {name: value for name, value in options.items() if (name, value) != ("delta", None)}
+    settings, run = _promise(privacy, given), run or RunSettings()
     signer = None if sign is None else Signer.load(sign)
-    run = run or RunSettings()
-    private, usual_name = _opened(source, schema, settings, run, anyway)
+    private, usual_name = _opened(source, schema, settings, run, anyway=anyway)
     if privacy is None and options.get("delta") is None:
         settings = replace(settings, delta=default_delta(settings.public_size(private.num_records)))
     files = _files(source)
@@ -152,10 +152,9 @@ def _promise(privacy: PrivacySettings | None, options: dict[str, Any]) -> Privac
         raise ParameterError("\n".join(unknown))
     match privacy:
         case None if "epsilon" in options:
-            left_out = {"delta"} if options.get("delta") is None else set()
-            return PrivacySettings(**{name: value for name, value in options.items() if name not in left_out})
+            return PrivacySettings(**options)
         case None:
-            raise ParameterError("nothing is promised: give epsilon= and delta=, or privacy=PrivacySettings(…)")
+            raise ParameterError("nothing is promised: give epsilon=, or privacy=PrivacySettings(…)")
         case PrivacySettings() if options:
             raise ParameterError(f"privacy= says all of the promise; say {', '.join(options)} in it, not beside it")
         case PrivacySettings():
@@ -176,18 +175,18 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def _opened(
-    source: Any, schema: Schema | ImageSchema | str | Path, settings: PrivacySettings, run: RunSettings, anyway: bool
+    source: Any, schema: Schema | ImageSchema | str | Path, settings: PrivacySettings, run: RunSettings, *, anyway: bool
 ) -> tuple[Source, str]:
     """What is released, and what the book calls it where it has no name."""
     match schema:
         case str() | Path():
-            return _opened(source, load_schema(schema), settings, run, anyway)
+            return _opened(source, load_schema(schema), settings, run, anyway=anyway)
         case Schema():
             table = open_table(source)
             table = table if settings.neighbours.protects_count else table.counted(schema)
             return TableSource(table=table, schema=schema, foresee=partial(foresee, anyway=anyway)), "table"
         case ImageSchema() if anyway:
-            raise ParameterError("anyway (--anyway) is for tables; there is no forecast of images")
+            raise ParameterError("anyway is for tables; there is no forecast of images")
         case ImageSchema():
             foresee_images(settings, tell=run.tell)
             return ImageSource(images=PrivateImages(open_images(source), schema)), "images"

@@ -16,6 +16,7 @@ from microtome.errors import ParameterError
 from microtome.forecasting import Forecast, Learning, Verdict
 from microtome.forecasting.anticipated import anticipate
 from microtome.published import AggregatesRelease, ReleaseKind
+from microtome.settings import PrivacySettings
 from support import people, people_schema
 
 TOWN = population_schema()

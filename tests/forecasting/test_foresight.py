@@ -17,8 +17,9 @@ from microtome.accounting import Neighbours
 from microtome.demo import population, population_schema
 from microtome.errors import ForecastError, ParameterError, PoorReleaseWarning, TableError
 from microtome.forecasting.foresight import foresee
-from microtome.private import PrivacySettings, RunSettings, table
+from microtome.private import table
 from microtome.published import ReleaseKind
+from microtome.settings import PrivacySettings, RunSettings
 from support import people, people_schema
 
 TOWN = population_schema()

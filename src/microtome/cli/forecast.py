@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from microtome.cli import images
 from microtome.cli.choices import DrawnDirections, Kind, Neighbours, ReleaseAccountant
 from microtome.cli.screen import console, plain, print_json
 from microtome.cli.verb import Quiet, count
@@ -65,10 +66,10 @@ def forecast(
     """
     from microtome.forecasting import forecast as foretold
     from microtome.forecasting.page import COLUMN_HEADINGS, CURVE_HEADINGS, column_rows, curve_rows
-    from microtome.schema import ImageSchema, load_schema
+    from microtome.schema import Schema, load_schema
 
-    declared = load_schema(schema)
-    if isinstance(declared, ImageSchema):
+    declared = None if str(schema) == images.WORD else load_schema(schema)
+    if not isinstance(declared, Schema):
         raise ParameterError("there is no forecast of images; 'microtome budget' says how much noise a promise needs")
     found = foretold(
         declared,
