@@ -8,7 +8,6 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from microtome.private.settings import PrivacySettings
 
 import microtome as mt
 from microtome.demo import population_schema
