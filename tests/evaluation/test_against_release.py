@@ -13,9 +13,9 @@ from fit_support import planted, planted_release
 from microtome.demo import population, population_schema
 from microtome.errors import ParameterError
 from microtome.evaluation import report
-from microtome.evaluation.coded import code_tables
+from microtome.evaluation.coded_table import code_tables
 from microtome.evaluation.pairs import AllPairs
-from microtome.evaluation.released import code_column, compare_with_release
+from microtome.evaluation.released_columns import code_column, compare_with_release
 from microtome.evaluation.tables import read_table
 from microtome.published import Release, ReleaseKind
 from support import FixedRandomness, levels_of, people, people_schema, publish

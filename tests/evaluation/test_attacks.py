@@ -11,7 +11,7 @@ import pytest
 from microtome.demo import population, population_schema
 from microtome.evaluation.anonymity import NOT_INSTALLED, anonymeter_risks, frame_of
 from microtome.evaluation.attacks import Attacks, attack, most_members_found
-from microtome.evaluation.coded import CodedTable, code_tables
+from microtome.evaluation.coded_table import CodedTable, code_tables
 from microtome.evaluation.nearest_rows import Embedding, nearest
 from microtome.evaluation.tables import read_table
 

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy.stats.contingency import association
 
-from microtome.evaluation.coded import CodedTable, code_tables, shuffled_columns
+from microtome.evaluation.binning import BINS, NAMED, cut_columns
+from microtome.evaluation.coded_table import CodedTable, code_tables, shuffled_columns
 from microtome.evaluation.dependence import cramers_v, pair_error
 from microtome.evaluation.drafting import schema_of
-from microtome.evaluation.levels import BINS, NAMED, cut_columns
 from microtome.evaluation.pairs import compare_pairs, listed_pair_error
 from microtome.evaluation.tables import read_table
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from microtome.evaluation.coded import CodedTable, sampled
+from microtome.evaluation.coded_table import CodedTable, sampled
 from microtome.evaluation.detector import chance_deviation
 from microtome.evaluation.nearest_rows import Embedding, Points, nearest
 

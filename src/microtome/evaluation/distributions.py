@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded import CodedTable
+from microtome.evaluation.coded_table import CodedTable
 from microtome.evaluation.fidelity import ks_complement, tv_complement
 from microtome.evaluation.values import short_number
 from microtome.schema import Column

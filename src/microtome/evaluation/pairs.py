@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded import CodedTable
+from microtome.evaluation.binning import Levels, cut_columns, joint_shares, pairs_of
+from microtome.evaluation.coded_table import CodedTable
 from microtome.evaluation.dependence import cramers_v, pair_error, residual
-from microtome.evaluation.levels import Levels, cut_columns, joint_shares, pairs_of
 
 Floats = NDArray[np.float64]
 Pair = tuple[int, int]

@@ -20,14 +20,14 @@ from microtome import __version__
 from microtome.errors import ParameterError, TableError
 from microtome.evaluation.anonymity import anonymeter_risks
 from microtome.evaluation.attacks import attack
-from microtome.evaluation.coded import CodedTable, code_tables, sampled, shuffled_columns
+from microtome.evaluation.coded_table import CodedTable, code_tables, sampled, shuffled_columns
 from microtome.evaluation.detector import detect
 from microtome.evaluation.distributions import compare_column
 from microtome.evaluation.drafting import schema_of
 from microtome.evaluation.fidelity import distribution_metrics
 from microtome.evaluation.figures import Figures, PromiseFigures, TableSize
 from microtome.evaluation.pairs import compare_pairs
-from microtome.evaluation.released import compare_with_release
+from microtome.evaluation.released_columns import compare_with_release
 from microtome.evaluation.tables import RawTable, read_table
 from microtome.evaluation.utility import binary_logistic_regression, utility
 from microtome.progress import Progress, silent

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded import MISSING, CodedTable, labels_of
+from microtome.evaluation.binning import Levels, joint_shares
+from microtome.evaluation.coded_table import MISSING, CodedTable, labels_of
 from microtome.evaluation.dependence import cramers_v, residual
 from microtome.evaluation.distributions import (
     ColumnFigures,
@@ -28,7 +29,6 @@ from microtome.evaluation.distributions import (
     listed_coverage,
     shares_of,
 )
-from microtome.evaluation.levels import Levels, joint_shares
 from microtome.evaluation.pairs import AllPairs, PairFigures, compare_pair
 from microtome.evaluation.values import short_number
 from microtome.published import Release, TwoWayTables, consistent, two_way_tables
