@@ -218,7 +218,8 @@ def test_a_release_without_pairs_has_a_page(tmp_path: Path) -> None:
     made = report(
         None, population(50).select(["sex"]).append_column("x", pa.array([1.0] * 50)), release=_small(tmp_path)
     )
-    assert "Pairs of columns" in made.html
+    assert "says nothing of pairs" in made.html
+    assert 'id="pairs"' not in made.html
 
 
 def _small(folder: Path) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from microtome.evaluation.values import plain_number
 from microtome.published import check_output
 from microtome.whole_file import write_text
 
@@ -54,7 +55,7 @@ def render_template(name: str, **context: Any) -> str:
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"percent": percent, "figure": figure, "number": number}
+    environment.filters |= {"percent": percent, "figure": figure, "number": number, "plain": plain_number}
     style = Markup(loader.get_source(environment, "report.css")[0])
     return environment.get_template(name).render(style=style, **context)
 

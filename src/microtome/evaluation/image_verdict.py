@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from microtome.evaluation.values import whole_percent
 from microtome.evaluation.verdict import Level
 
 Floats = NDArray[np.float64]
@@ -26,8 +27,8 @@ def judged_by_means(gaps: Floats, published: Floats, noise: float) -> dict[str, 
     level = Level.of(kept)
     what = "what tells the mean images of classes apart" if len(published) > 1 else "the mean image"
     says = (
-        f"Of {what} {kept:.0%} is right, judged from the release alone, whose noise counts as error. How single images "
-        "look is for the eye: a release holds none to compare them with."
+        f"Of {what} {whole_percent(kept)} is right, judged from the release alone, whose noise counts as error. How "
+        "single images look is for the eye: a release holds none to compare them with."
     )
     return {"mean_error": error, "mean_noise": noise, "level": level, "verdict": (_WORDS[level], says)}
 
@@ -40,8 +41,8 @@ def judged_by_classifier(accuracy: dict[str, float] | None, num_classes: int) ->
     learnt = (accuracy["synthetic"] - chance) / max(accuracy["real"] - chance, 1e-12)
     level = Level.of(learnt)
     says = (
-        f"A classifier trained on them recognises {accuracy['synthetic']:.0%} of real images, one trained on other "
-        f"real images {accuracy['real']:.0%}; {chance:.0%} would be chance."
+        f"A classifier trained on them recognises {whole_percent(accuracy['synthetic'])} of real images, one "
+        f"trained on other real images {whole_percent(accuracy['real'])}; {whole_percent(chance)} would be chance."
     )
     return {"level": level, "verdict": (_WORDS[level], says)}
 

@@ -146,7 +146,7 @@ def _coverage_tile(figures: Figures) -> dict[str, Any]:
         sum(getattr(one, what) or 0 for one in coverages) for what in ("rare", "rare_found", "values", "values_found")
     )
     share = found / values if values else None
-    known = "all listed values" if figures.from_real_rows else f"{values:,} listed values that the release knows"
+    known = "all listed values" if figures.from_real_rows else f"the {values:,} listed values that the release knows"
     return {
         "name": "Values covered",
         "value": percent(share),

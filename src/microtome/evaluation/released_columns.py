@@ -38,7 +38,7 @@ from microtome.evaluation.distributions import (
     listed_coverage,
     shares_of,
 )
-from microtome.evaluation.values import short_number
+from microtome.evaluation.values import short_number, whole_percent
 from microtome.schema import OTHER, CategoryCells, ColumnCode, NumberCells, project_to_simplex
 
 Floats = NDArray[np.float64]
@@ -122,9 +122,9 @@ class ReleasedColumn(ABC):
     def _doubt(self, noise: float) -> str | None:
         """Why the release hardly knows the column, by whatever table was made from it."""
         parts = {
-            f"mostly noise: noise alone may move {noise:.0%} of its records": noise,
+            f"mostly noise: noise alone may move {whole_percent(noise)} of its records": noise,
             self._unknown_in_words: self.unknown,
-            f"coarse: {self.width:.0%} of its records lie in one interval": _OFF * self.width,
+            f"coarse: {whole_percent(self.width)} of its records lie in one interval": _OFF * self.width,
         }
         return max(parts, key=lambda reason: parts[reason]) if sum(parts.values()) > _DOUBT else None
 
@@ -224,7 +224,7 @@ class ListedColumn(ReleasedColumn):
 
     @property
     def _unknown_in_words(self) -> str:
-        return f"not learnt: of {self.unknown:.0%} of its records only “{OTHER}” is known"
+        return f"not learnt: of {whole_percent(self.unknown)} of its records only “{OTHER}” is known"
 
     @cached_property
     def strange(self) -> float:
@@ -293,7 +293,7 @@ class MeasuredColumn(ReleasedColumn):
 
     @property
     def _unknown_in_words(self) -> str:
-        return f"cut off: about {self._beyond.sum():.0%} of its records lie beyond the ends that were learnt"
+        return f"cut off: about {whole_percent(self._beyond.sum())} of its records lie beyond the ends that were learnt"
 
     @cached_property
     def _beyond(self) -> Floats:

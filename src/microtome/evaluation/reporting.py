@@ -48,6 +48,7 @@ _PUBLIC_STAMP = (
 )
 _TEST_STAMP = "The noise of this release was injected for a test: it promises nothing, and neither does this page."
 _ONE_COLUMN = "There are no two columns of which both vary."
+_TOO_NOISY = "No two columns of this release vary by more than its noise: it says nothing of pairs of columns."
 _NO_PAIRS = "The directions of this release do not span its rows: it says nothing of pairs of columns."
 _NEEDS_ROWS = "This needs real rows, and a release holds none: give the real table to see it."
 _NEEDS_HELD_OUT = (
@@ -226,7 +227,9 @@ def _against_release(release: Release, synthetic: Any, seed: int, progress: Prog
     stages.done("compare")
     promise = _promise(release)
     size = round(release.num_records)
-    compared = _NO_PAIRS if pairs is None else pairs if pairs.pairs else _ONE_COLUMN
+    compared = _NO_PAIRS if pairs is None else pairs if pairs.pairs else _TOO_NOISY
+    if isinstance(compared, str):
+        notes.append(compared)
     figures = Figures(
         from_real_rows=False,
         stamp=_PUBLIC_STAMP if promise.holds else _TEST_STAMP,

@@ -35,6 +35,11 @@ def plain_number(number: float) -> str:
     return ("−" if number < 0 else "") + (_power(size) if size >= _POWERS or 0 < size < _SMALL else _plain(size))
 
 
+def whole_percent(share: float) -> str:
+    """A share in per cent, for a sentence."""
+    return f"{100 * share:.0f} %"
+
+
 def _plain(size: float) -> str:
     for unit, word in _WORDS.items():
         if size >= unit:

@@ -15,6 +15,7 @@ import numpy as np
 from microtome.evaluation.dependence import Kept
 from microtome.evaluation.distributions import ColumnFigures
 from microtome.evaluation.pairs import AllPairs
+from microtome.evaluation.values import whole_percent
 
 _UNSEEN = 0.05
 """By so much the lower end allows for what a release cannot show (codes taken for numbers, shapes within a bin)."""
@@ -117,13 +118,13 @@ def _kept(columns: Sequence[ColumnFigures], pairs: AllPairs | str, *, from_real_
 
 
 def _in_figures(alike: float, kept: Kept | None) -> str:
-    says = f"Its columns, one by one, are {alike:.0%} alike on average"
+    says = f"Its columns, one by one, are {whole_percent(alike)} alike on average"
     if kept is None:
         return f"{says}."
     if kept is _UNTOLD:
         return f"{says}; whether pairs of columns have kept what they have to do with each other cannot be told."
     share = min(max(kept.value, 0.0), 1.0)
-    return f"{says}; of what pairs of columns have to do with each other it has kept {share:.0%}."
+    return f"{says}; of what pairs of columns have to do with each other it has kept {whole_percent(share)}."
 
 
 def _doubtful(columns: Sequence[ColumnFigures]) -> list[str]:
