@@ -16,7 +16,7 @@ NEWEST ?= $(shell for minor in 19 18 17 16 15 14 13 12 11; do \
   python3.$$minor -c "" 2> /dev/null && echo python3.$$minor && break; done)
 TESTS ?= tests
 
-.PHONY: demo test test-all test-newest coverage architecture browser lint format bench bench-env bench-release bench-kernel bench-forecast bench-quality bench-mnist bench-adaptation bench-report audit reliability clean
+.PHONY: demo test test-all test-newest coverage architecture browser lint format bench bench-env bench-release bench-kernel bench-forecast bench-quality bench-verdicts bench-mnist bench-adaptation bench-report audit reliability clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
@@ -92,6 +92,10 @@ bench-forecast: $(STAMP)
 
 bench-speed-report: $(STAMP)
 	$(BIN)/python benchmarks/report_speed.py
+
+# Does a report from a release alone rank synthetic tables as one on the real rows does? The table of docs/report.md.
+bench-verdicts: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/verdicts.py
 
 bench-mnist: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mnist.py

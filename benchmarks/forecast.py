@@ -23,10 +23,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from microtome.evaluation.coded import code_tables
 
 from forecast_tables import TABLES, UNSEEN, Case, load_case
 from microtome.api import release
-from microtome.evaluation.coded import code_tables
 from microtome.evaluation.fidelity import column_scores
 from microtome.evaluation.pairs import compare_pairs
 from microtome.evaluation.tables import read_table

@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
 from census import TARGET, Task
-from microtome.evaluation.coded import CodedTable, code_tables
+from microtome.evaluation.coded_table import CodedTable, code_tables
 from microtome.evaluation.fidelity import distribution_metrics
 from microtome.evaluation.pairs import listed_pair_error
 from microtome.evaluation.tables import read_table

@@ -30,7 +30,7 @@ from sdmetrics.single_table import (
 )
 
 from microtome.evaluation import report
-from microtome.evaluation.coded import CodedTable, code_tables
+from microtome.evaluation.coded_table import CodedTable, code_tables
 from microtome.evaluation.fidelity import distribution_metrics
 from microtome.evaluation.tables import read_table
 from microtome.evaluation.utility import binary_logistic_regression

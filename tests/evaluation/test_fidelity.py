@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtome.evaluation import fidelity
-from microtome.evaluation.coded import CodedTable, code_tables
+from microtome.evaluation.coded_table import CodedTable, code_tables
 from microtome.evaluation.drafting import schema_of
 from microtome.evaluation.fidelity import distribution_metrics
 from microtome.evaluation.tables import read_table

@@ -11,14 +11,17 @@ import pyarrow as pa
 import pytest
 from browser import Browser, find_browser
 from evaluation_support import blurred
+from markupsafe import escape
 
+import microtome as mt
 from fit_support import planted_release
 from microtome.demo import population, population_schema
 from microtome.evaluation import Report, report
-from microtome.evaluation.page import figure, percent
+from microtome.evaluation.attacks import FALSE_ALARMS, most_members_found
+from microtome.evaluation.html_page import figure, percent
 from microtome.evaluation.values import plain_number
 from microtome.published import ReleaseKind
-from support import publish
+from support import publish, repeatable_noise
 
 WIDTHS = (390, 1280)
 NASTY = "<img src=x onerror=alert(1)>&\"'"
@@ -141,8 +144,61 @@ def test_private_pages_say_so_and_public_ones_show_no_real_rows(private: Report,
     assert "Computed on private data, not itself private" in private.html
     assert not private.figures.free_to_publish
     assert "Computed on private data" not in public.html
-    assert "needs real rows" in public.html
     assert "±" in public.html
+
+
+def test_public_pages_have_no_empty_sections(private: Report, public: Report) -> None:
+    assert 'class="absent"' not in public.html
+    for section in ("utility", "detector", "metrics"):
+        assert f'id="{section}"' in private.html
+        assert section not in re.findall(r'(?:id|href)="#?(\w+)"', public.html)
+
+
+def test_the_verdict_is_on_top_and_rows_can_be_looked_at(private: Report, public: Report) -> None:
+    for made in (private, public):
+        verdict = made.figures.verdict
+        header = made.html[: made.html.index("</header>")]
+        assert f'class="verdict {verdict.level}"' in header
+        assert all(str(escape(sentence)) in header for sentence in verdict.sentences)
+        assert made.figures.rows.names == tuple(population_schema().names)
+        assert len(made.figures.rows.rows) == 8
+    assert private.figures.verdict.band == (private.figures.verdict.score,) * 2
+
+
+def test_histograms_end_where_coverage_does(private: Report, public: Report) -> None:
+    for made in (private, public):
+        for column in made.figures.columns:
+            assert column.distribution.ends == column.coverage.bounds
+
+
+def test_rare_labels_are_listed() -> None:
+    codes = [f"code {number}" for number in range(40) for _ in range(number + 1)]
+    table = pa.table({"code": codes, "n": [float(row) for row in range(len(codes))]})
+    made = report(table, table.slice(1))
+    (column,) = (column for column in made.figures.columns if column.name == "code")
+    assert len(column.distribution.rest) == 31
+    assert column.distribution.rest[0][0] == "code 30"
+    assert "code 0" in made.html
+
+
+def test_a_report_in_a_notebook_is_short_in_text_and_a_frame_in_html(private: Report) -> None:
+    assert len(repr(private)) < 1_000
+    assert len(repr(private.figures)) < 500
+    assert private.figures.verdict.sentences[0] in repr(private)
+    shown = private._repr_html_()
+    assert shown.count("<iframe") == 1
+    assert "<table" not in shown, "the page is escaped into its frame"
+
+
+def test_the_promise_is_given_as_what_attacks_can_do() -> None:
+    with repeatable_noise():
+        release = mt.release(population(500), population_schema(), epsilon=5.0, delta=1e-6)
+    made = report(None, population(200, seed=3), release=release)
+    allowed = dict(zip(FALSE_ALARMS, most_members_found(release.manifest.promise.events), strict=True))
+    assert made.figures.promise is not None
+    assert made.figures.promise.members_found == allowed
+    assert f'<td class="n">{percent(allowed[0.05])}</td>' in made.html
+    assert allowed[0.05] < 0.3
 
 
 def test_page_needs_nothing_from_outside(private: Report, public: Report) -> None:
@@ -162,7 +218,8 @@ def test_a_release_without_pairs_has_a_page(tmp_path: Path) -> None:
     made = report(
         None, population(50).select(["sex"]).append_column("x", pa.array([1.0] * 50)), release=_small(tmp_path)
     )
-    assert "Pairs of columns" in made.html
+    assert "says nothing of pairs" in made.html
+    assert 'id="pairs"' not in made.html
 
 
 def _small(folder: Path) -> Any:
@@ -183,7 +240,10 @@ def test_figures_are_written_with_the_digits_they_need() -> None:
         "0 %", "100 %", "50.0 %", "0.04 %", "99.96 %", "–",
     ]  # fmt: skip
     assert figure(float("nan")) == figure(None) == "–"
-    assert [plain_number(value) for value in (0.5, 9_999, 12_000, 3.5e6, -2e9)] == ["0.5", "9999", "12k", "3.5M", "-2G"]
+    numbers = (0.5, 9_999, 12_000, 500_001, 3.5e6, -2e9, -1.126e15, 2e-7)
+    assert [plain_number(value) for value in numbers] == [
+        "0.5", "9999", "12,000", "500,001", "3.5 million", "−2 billion", "−1.126 × 10¹⁵", "2 × 10⁻⁷",
+    ]  # fmt: skip
 
 
 def _out_of_sight(browser: Browser) -> list[str]:

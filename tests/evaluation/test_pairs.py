@@ -7,12 +7,14 @@ import pandas as pd
 import pytest
 from scipy.stats.contingency import association
 
-from microtome.evaluation.coded import CodedTable, code_tables, shuffled_columns
-from microtome.evaluation.dependence import cramers_v, pair_error
+from microtome.evaluation.binning import BINS, NAMED, cut_columns
+from microtome.evaluation.coded_table import CodedTable, code_tables, shuffled_columns
+from microtome.evaluation.dependence import DependenceKept, cramers_v, pair_error, residual
 from microtome.evaluation.drafting import schema_of
-from microtome.evaluation.levels import BINS, NAMED, cut_columns
 from microtome.evaluation.pairs import compare_pairs, listed_pair_error
 from microtome.evaluation.tables import read_table
+
+_BIAS = 0.03
 
 
 def coded(*frames: pd.DataFrame) -> list[CodedTable]:
@@ -49,6 +51,43 @@ def test_pair_error_is_one_for_independent_columns_and_zero_for_a_copy() -> None
     assert pair_error([(np.full((2, 2), 0.25), table)]) is None
 
 
+def test_dependence_kept_is_the_formula_of_the_page() -> None:
+    rng = np.random.default_rng(0)
+    kept, error, whole = DependenceKept(), 0.0, 0.0
+    for _ in range(3):
+        real, made = (rng.dirichlet(np.ones(12)).reshape(3, 4) for _ in range(2))
+        kept.add(real, made)
+        error += ((residual(real) - residual(made)) ** 2).sum()
+        whole += (residual(real) ** 2).sum()
+    found = kept.kept()
+    assert found is not None
+    assert found.value == pytest.approx(1.0 - error / whole)
+    assert DependenceKept().kept() is None
+
+
+@pytest.mark.parametrize(("scale", "accepted"), [(0.7, False), (1.0, True), (1.4, False)])
+def test_noise_is_taken_out_of_dependence_kept(scale: float, accepted: bool) -> None:
+    """Of a follower, which repeats the noisy table shrunk, and of the table itself; a wrong noise scale is noticed."""
+    rng = np.random.default_rng(1)
+    true = np.full((8, 8), 0.9 / 64) + 0.1 * np.eye(8) / 8
+    noise, size = 0.0025, float((residual(true) ** 2).sum())
+    errors, inside = [], []
+    for _ in range(40):
+        table = true + noise * rng.standard_normal(true.shape)
+        product = np.outer(true.sum(axis=1), true.sum(axis=0))
+        follower, honest = DependenceKept(), DependenceKept()
+        made = product + 0.6 * residual(table)
+        follower.add(table, made, product=product, noise=scale * noise)
+        honest.add(table, true, product=product, noise=noise)
+        told, right = follower.kept(), honest.kept()
+        assert told is not None
+        assert right is not None
+        errors.append(told.value - (1.0 - float(((residual(true) - residual(made)) ** 2).sum()) / size))
+        inside.append(right.band[0] <= 1.0 <= right.band[1])
+    assert np.mean(inside) > 0.85
+    assert bool(abs(np.mean(errors)) < _BIAS) is accepted
+
+
 def test_pairs_tell_a_good_table_from_independent_columns() -> None:
     real, good = coded(linked(20_000, 1), linked(20_000, 2))
     found = compare_pairs(real, good)
@@ -56,12 +95,13 @@ def test_pairs_tell_a_good_table_from_independent_columns() -> None:
     assert found.pairs[0, 1].dependence == pytest.approx(0.8, abs=0.02)
     assert found.pairs[0, 2].dependence == pytest.approx(0.0, abs=0.02)
     assert found.pairs[0, 3].dependence > 0.6
-    assert found.error is not None
-    assert found.error_by_chance is not None
-    assert found.error < 1.3 * found.error_by_chance < 0.3
+    assert found.kept is not None
+    assert found.kept_by_chance is not None
+    assert found.kept.value == pytest.approx(found.kept_by_chance, abs=0.01)
+    assert found.kept.band == (found.kept.value, found.kept.value), "real rows leave nothing open"
     alone = compare_pairs(real, shuffled_columns(real, np.random.default_rng(0)))
-    assert alone.error is not None
-    assert alone.error > 0.95
+    assert alone.kept is not None
+    assert abs(alone.kept.value) < 0.02
     assert {pair.names for pair in alone.worst(3)} == {("a", "b"), ("a", "x"), ("b", "x")}
 
 

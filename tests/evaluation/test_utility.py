@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from microtome.demo import population, population_schema
-from microtome.evaluation.coded import CodedTable, code_tables, shuffled_columns
+from microtome.evaluation.coded_table import CodedTable, code_tables, shuffled_columns
 from microtome.evaluation.detector import Detection, chance_deviation, detect
 from microtome.evaluation.tables import read_table
 from microtome.evaluation.utility import MODELS, Target, Utility, _curve, logistic_auc, utility

@@ -82,4 +82,4 @@ def report(
     if as_json:
         print_json(made.figures.to_dict(), indent=1)
         return
-    console.print(f"[bold]{plain(output)}[/]: {plain(made.figures.stamp)}", soft_wrap=True)
+    console.print(f"[bold]{plain(output)}[/]: {plain(made.headline)}", soft_wrap=True)

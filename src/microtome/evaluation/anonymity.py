@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from microtome.evaluation.coded import CodedTable, sampled
+from microtome.evaluation.coded_table import CodedTable, sampled
 
 _ATTACKS = 500
 _ROWS = 10_000

@@ -6,19 +6,21 @@ compared with held-out real rows, of the same population but not used: what hold
 * *Distance to closest record* of rows used and rows held out, and the ratio of nearest to second-nearest distance.
 * *Closer to used*: of synthetic rows, how many are nearer to a used than to a held-out row; half, if nothing is kept.
 * *Membership*: guess that a row was used, by how near the closest synthetic row is, and by that relative to how near
-  the closest of some reference rows is. (ε, δ)-privacy bounds what any such guess can do: at a rate f of wrong
-  accusations it finds at most a share f·e^ε + δ of the members.
+  the closest of some reference rows is. A release bounds what any such guess can do (``most_members_found``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from microtome.evaluation.coded import CodedTable, sampled
+from microtome.accounting import Event
+from microtome.accounting.profile import exact_profile
+from microtome.evaluation.coded_table import CodedTable, sampled
 from microtome.evaluation.detector import chance_deviation
 from microtome.evaluation.nearest_rows import Embedding, Points, nearest
 
@@ -26,8 +28,9 @@ Floats = NDArray[np.float64]
 _QUERIES = 2_000
 _REFERENCES = 20_000
 _LEAST_ROWS = 40
-FALSE_ALARMS = 0.01
-"""The rate of wrong accusations at which memberships found are counted."""
+FALSE_ALARMS = (0.01, 0.05)
+"""The rates of wrong accusations at which memberships found are counted."""
+_EPSILONS = np.concatenate([[0.0], np.geomspace(1e-3, 200.0, 240)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +56,11 @@ class Membership:
 
     Attributes:
         auc: Area under its ROC curve.
-        found: Share of members found at one wrong accusation in a hundred.
+        found: Share of members found at each rate of wrong accusations.
     """
 
     auc: float
-    found: float
+    found: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,9 +127,25 @@ def attack(
     )
 
 
-def most_members_found(epsilon: float, delta: float) -> float:
-    """The largest share of members that any guess finds under (ε, δ)-privacy at the rate of wrong accusations."""
-    return float(min(1.0, FALSE_ALARMS * np.exp(min(epsilon, 700.0)) + delta))
+def most_members_found(events: Sequence[Event]) -> tuple[float, ...]:
+    """The largest share of members that any guess finds after these events, at each rate of wrong accusations.
+
+    Who accuses a share f of the innocent and finds a share p of the members satisfies, for every ε of the exact
+    privacy profile δ(ε) and by the same in the other direction,
+
+        p ≤ e^ε f + δ(ε)   and   1 − f ≤ e^ε (1 − p) + δ(ε),
+
+    so the smallest of all these bounds holds. Any ε gives one, so a grid of them errs upwards. The stated pair (ε, δ)
+    alone would give only f·e^ε + δ, which from ε = 5 on says nothing.
+    """
+    profile = exact_profile(events)
+    deltas = np.array([profile(float(epsilon)) for epsilon in _EPSILONS])
+    with np.errstate(over="ignore"):
+        grown, shrunk = np.exp(_EPSILONS), np.exp(-_EPSILONS)
+        return tuple(
+            float(min((grown * rate + deltas).min(), (1.0 - shrunk * (1.0 - deltas - rate)).min(), 1.0))
+            for rate in FALSE_ALARMS
+        )
 
 
 def _closeness(near: Floats) -> Closeness:
@@ -163,5 +182,6 @@ def _membership(members: Floats, strangers: Floats) -> Membership:
     scores = np.concatenate([members, strangers])
     false, true, _ = roc_curve(truth, scores)
     return Membership(
-        auc=float(roc_auc_score(truth, scores)), found=float(true[false <= FALSE_ALARMS].max(initial=0.0))
+        auc=float(roc_auc_score(truth, scores)),
+        found=tuple(float(true[false <= rate].max(initial=0.0)) for rate in FALSE_ALARMS),
     )

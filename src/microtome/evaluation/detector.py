@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from microtome.evaluation.coded import CodedTable, sampled
+from microtome.evaluation.coded_table import CodedTable, sampled
 from microtome.evaluation.features import LinearFeatures, TreeFeatures
 from microtome.evaluation.utility import MODELS
 

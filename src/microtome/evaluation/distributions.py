@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded import CodedTable
+from microtome.evaluation.coded_table import CodedTable
 from microtome.evaluation.fidelity import ks_complement, tv_complement
 from microtome.evaluation.values import short_number
 from microtome.schema import Column
@@ -34,7 +34,8 @@ class Distribution:
         synthetic: Share of each in the synthetic table.
         error: Standard deviation of the known noise of ``real``; ``None`` where there is none.
         measured: Whether classes are intervals in order.
-        ends: What stands at both ends of the axis of intervals.
+        ends: What stands at both ends of the axis of intervals: the ends of the column, as in its coverage.
+        rest: The labels that share the last class, each with its share on both sides, commonest first.
     """
 
     labels: tuple[str, ...]
@@ -43,6 +44,7 @@ class Distribution:
     error: Floats | None
     measured: bool
     ends: tuple[str, str] | None = None
+    rest: tuple[tuple[str, float, float], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +79,11 @@ class ColumnFigures:
         kind: Its kind.
         unit: Its unit.
         metric: What the score is.
-        score: 1 is alike; ``None`` where it is not defined.
+        score: 1 is alike; ``None`` where it is not defined. Under a release what the noise did counts as error.
+        band: Where the score on the real rows may be, by the known noise and by what was not measured; ``None`` without
+            noise.
         noise_floor: How far below 1 the known noise of the real side alone puts the score; ``None`` without noise.
+        doubt: Why the release hardly knows the column; ``None`` where it does.
         missing: Share of missing values on the real side.
         missing_error: Standard deviation of its known noise.
         synthetic_missing: Share of missing values in the synthetic table.
@@ -91,12 +96,20 @@ class ColumnFigures:
     unit: str | None
     metric: str
     score: float | None
-    noise_floor: float | None
+    band: tuple[float, float] | None = None
+    noise_floor: float | None = None
+    doubt: str | None = None
     missing: float
-    missing_error: float | None
+    missing_error: float | None = None
     synthetic_missing: float
     distribution: Distribution
     coverage: Coverage
+
+    def alike(self, score: float | None) -> float:
+        """A score with missing values taken in: what is missing on one side only is not alike."""
+        both_empty = min(self.missing, self.synthetic_missing) == 1.0
+        known = (1.0 if both_empty else 0.0) if score is None else score
+        return known * (1.0 - abs(self.missing - self.synthetic_missing))
 
 
 def compare_column(column: Column, real: CodedTable, synthetic: CodedTable) -> ColumnFigures:
@@ -117,9 +130,7 @@ def compare_column(column: Column, real: CodedTable, synthetic: CodedTable) -> C
         unit=column.unit,
         metric=metric,
         score=None if np.isnan(score) else score,
-        noise_floor=None,
         missing=float(real.missing(name).mean()),
-        missing_error=None,
         synthetic_missing=float(synthetic.missing(name).mean()),
         distribution=distribution,
         coverage=coverage,
@@ -133,14 +144,17 @@ def shares_of(codes: NDArray[np.int64], num_labels: int) -> Floats:
 
 def bars(labels: tuple[str, ...], real: Floats, synthetic: Floats, error: Floats | None = None) -> Distribution:
     """The commonest labels in their own order, all others together."""
+    rest: tuple[tuple[str, float, float], ...] = ()
     if len(labels) > _BARS + 1:
         shown = np.sort(np.argsort(-(real + synthetic), kind="stable")[:_BARS])
-        rest = np.setdiff1d(np.arange(len(labels)), shown)
-        labels = (*(labels[index] for index in shown), f"{len(rest)} others")
-        real, synthetic = (np.append(shares[shown], shares[rest].sum()) for shares in (real, synthetic))
+        others = np.setdiff1d(np.arange(len(labels)), shown)
+        others = others[np.argsort(-(real + synthetic)[others], kind="stable")]
+        rest = tuple((labels[index], float(real[index]), float(synthetic[index])) for index in others)
+        labels = (*(labels[index] for index in shown), f"{len(others)} others")
+        real, synthetic = (np.append(shares[shown], shares[others].sum()) for shares in (real, synthetic))
         if error is not None:
-            error = np.append(error[shown], np.linalg.norm(error[rest]))
-    return Distribution(labels=labels, real=real, synthetic=synthetic, error=error, measured=False)
+            error = np.append(error[shown], np.linalg.norm(error[others]))
+    return Distribution(labels=labels, real=real, synthetic=synthetic, error=error, measured=False, rest=rest)
 
 
 def display_edges(low: float, high: float, *, integral: bool) -> Floats:
@@ -152,9 +166,10 @@ def display_edges(low: float, high: float, *, integral: bool) -> Floats:
     return np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
 
 
-def interval_labels(column: Column, edges: Floats) -> tuple[str, ...]:
-    """What each bin is called."""
-    if column.kind.is_integral and len(edges) > 1 and edges[1] - edges[0] == 1.0:
+def interval_labels(column: Column, edges: Floats, ends: tuple[float, float]) -> tuple[str, ...]:
+    """What each bin is called; the first and the last reach to the ends of the column."""
+    edges = np.concatenate([[min(ends[0], edges[0])], edges[1:-1], [max(ends[1], edges[-1])]])
+    if column.kind.is_integral and (np.diff(edges) == 1.0).all():
         return tuple(short_number(column, edge) for edge in edges[:-1])
     texts = [short_number(column, edge) for edge in edges]
     return tuple(f"{low} to {high}" for low, high in pairwise(texts))
@@ -167,8 +182,8 @@ def binned(edges: Floats, values: Floats) -> Floats:
     return np.bincount(places, minlength=len(edges) - 1) / max(len(values), 1)
 
 
-def listed_coverage(real: Floats, synthetic: Floats) -> Coverage:
-    """Which labels of the real side are found."""
+def listed_coverage(real: Floats, synthetic: Floats, *, beyond: float = 0.0) -> Coverage:
+    """Which labels of the real side are found; ``beyond`` is the share of synthetic rows with none of the labels."""
     there, found = real > 0, synthetic > 0
     rare = there & (real < RARE)
     return Coverage(
@@ -176,7 +191,7 @@ def listed_coverage(real: Floats, synthetic: Floats) -> Coverage:
         values_found=int((there & found).sum()),
         rare=int(rare.sum()),
         rare_found=int((rare & found).sum()),
-        outside=float(synthetic[~there].sum()),
+        outside=float(synthetic[~there].sum()) + beyond,
     )
 
 
@@ -202,11 +217,12 @@ def _histogram(column: Column, real: Floats, synthetic: Floats) -> Distribution:
         present = np.zeros(1)
     low, high = np.quantile(present, [_TAIL, 1.0 - _TAIL], method="inverted_cdf")
     edges = display_edges(float(low), float(high), integral=column.kind.is_integral)
+    ends = float(present.min()), float(present.max())
     return Distribution(
-        labels=interval_labels(column, edges),
+        labels=interval_labels(column, edges, ends),
         real=binned(edges, real),
         synthetic=binned(edges, synthetic),
         error=None,
         measured=True,
-        ends=(short_number(column, edges[0]), short_number(column, edges[-1])),
+        ends=(short_number(column, ends[0]), short_number(column, ends[1])),
     )

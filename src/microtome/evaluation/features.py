@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded import CodedTable
+from microtome.evaluation.coded_table import CodedTable
 
 Floats = NDArray[np.float64]
 _LEAST_ROWS = 5

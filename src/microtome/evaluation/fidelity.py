@@ -20,7 +20,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded import CodedTable
+from microtome.evaluation.coded_table import CodedTable
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

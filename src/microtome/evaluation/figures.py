@@ -13,10 +13,12 @@ from microtome.evaluation.attacks import Attacks
 from microtome.evaluation.detector import Detection
 from microtome.evaluation.distributions import ColumnFigures
 from microtome.evaluation.pairs import AllPairs
+from microtome.evaluation.tables import SomeRows
 from microtome.evaluation.utility import Utility
+from microtome.evaluation.verdict import Verdict
 
 FORMAT = "microtome-report"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +48,7 @@ class PromiseFigures:
         kind: Kind of release.
         holds: Whether its noise was genuine; a release made for a test promises nothing.
         in_words: The whole promise, a sentence each.
+        members_found: The largest share of members that any attack can find, at each rate of wrong accusations.
         fingerprint: Which release it is.
     """
 
@@ -56,6 +59,7 @@ class PromiseFigures:
     kind: str
     holds: bool
     in_words: tuple[str, ...]
+    members_found: dict[float, float]
     fingerprint: str
 
 
@@ -72,6 +76,8 @@ class Figures:
         tables: By role: ``real`` (or ``release``), ``synthetic``, ``holdout``.
         target: The column that is predicted, if any.
         notes: What a reader should know.
+        verdict: What to think of the synthetic table, in words.
+        rows: Some synthetic rows to look at.
         promise: Of the release, if one was given.
         columns: One column each.
         pairs: All pairs, or why not.
@@ -90,6 +96,8 @@ class Figures:
     tables: dict[str, TableSize]
     target: str | None
     notes: tuple[str, ...]
+    verdict: Verdict
+    rows: SomeRows
     promise: PromiseFigures | None
     columns: tuple[ColumnFigures, ...]
     pairs: AllPairs | str
@@ -99,6 +107,13 @@ class Figures:
     attacks: Attacks | str
     anonymity: list[Risk] | str
 
+    def __repr__(self) -> str:
+        against = self.tables["real" if self.from_real_rows else "release"].origin
+        return (
+            f"<figures of {self.tables['synthetic'].origin} against {against}: {len(self.columns)} columns, "
+            f"{self.pairs}, verdict {self.verdict.level} ({self.verdict.score:.2f})>"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"format": FORMAT, "version": VERSION, **_plain(self)}
@@ -106,8 +121,11 @@ class Figures:
 
 def _plain(value: Any) -> Any:
     """Records as dictionaries, arrays as lists, numbers that are none as null."""
-    if isinstance(value, AllPairs):
-        return _plain_pairs(value)
+    match value:
+        case AllPairs():
+            return _plain_pairs(value)
+        case SomeRows():
+            return value.to_list()
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
@@ -124,9 +142,8 @@ def _plain_pairs(pairs: AllPairs) -> dict[str, Any]:
     figures = ("dependence", "dependence_error", "synthetic_dependence", "similarity", "gap", "floor")
     return {
         "names": list(pairs.names),
-        "error": pairs.error,
-        "error_deviation": pairs.error_deviation,
-        "error_by_chance": pairs.error_by_chance,
+        "kept": _plain(pairs.kept),
+        "kept_by_chance": pairs.kept_by_chance,
         **{what: _plain(pairs.matrix(what)) for what in figures},
         "worst": [_plain(pair) for pair in pairs.worst()],
     }

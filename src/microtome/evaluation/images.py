@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
 from microtome.errors import ParameterError, TableError
+from microtome.evaluation.html_page import HtmlPage, render_template
+from microtome.evaluation.image_verdict import judged_by_classifier, judged_by_means, root_mean_square
+from microtome.evaluation.verdict import Level
 from microtome.images import ImageSet, read_images
 from microtome.images.writing import grey, grid, png
 from microtome.progress import Progress, silent
-from microtome.published import ImageMomentsRelease, ImageRelease, check_output, promise_in_words
+from microtome.published import ImageMomentsRelease, ImageRelease, promise_in_words
 from microtome.schema import ImageSchema
-from microtome.whole_file import write_text
 
 _PRIVATE_STAMP = "Shows private images and is not itself private. Show it to nobody who may not see them."
 _PUBLIC_STAMP = (
@@ -35,6 +35,7 @@ _PUBLIC_STAMP = (
     "made from the release and nothing else."
 )
 _TEST_STAMP = "The noise of this release was injected for a test: it promises nothing, and neither does this page."
+_NO_MEANS = "This release holds noisy rows and no means, so that little can be said of the images: look at them."
 _SHOWN, _NEIGHBOURS_SHOWN = 12, 12
 _TRAIN_SHARE = 0.75
 
@@ -56,6 +57,9 @@ class ImageFigures:
         nearest: Median distance of a synthetic image to the nearest real one, and of a real one to the nearest other,
             as root mean squares over pixels in units of the range.
         mean_error: Root mean square, over classes and pixels, of the difference of class means.
+        mean_noise: The same of what the known noise alone does to the released means; ``None`` without noise.
+        level: How good the images are, in a word; ``None`` where that cannot be told.
+        verdict: The same, a sentence each.
     """
 
     stamp: str
@@ -67,14 +71,17 @@ class ImageFigures:
     accuracy: dict[str, float] | None
     nearest: dict[str, float] | None
     mean_error: float | None
+    mean_noise: float | None
+    level: Level | None
+    verdict: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return asdict(self)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ImageReport:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ImageReport(HtmlPage):
     """Figures and pictures, and the page made of them."""
 
     figures: ImageFigures
@@ -83,17 +90,13 @@ class ImageReport:
     @cached_property
     def html(self) -> str:
         """One self-contained page: no scripts, no network."""
-        loader = PackageLoader("microtome.evaluation", "templates")
-        environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-        style = Markup(loader.get_source(environment, "report.css")[0])
         pictures = [(title, says, b64encode(data).decode()) for title, says, data in self.pictures]
-        return environment.get_template("images.html.j2").render(figures=self.figures, style=style, pictures=pictures)
+        return render_template("images.html.j2", figures=self.figures, pictures=pictures)
 
-    def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the page, complete or not at all."""
-        path = Path(path)
-        check_output(path, force=force)
-        write_text(path, self.html)
+    @property
+    def headline(self) -> str:
+        """The verdict, and what may be done with the page."""
+        return " ".join((*self.figures.verdict, self.figures.stamp))
 
 
 def report_images(
@@ -212,7 +215,9 @@ def _against_images(
                 "synthetic to real": float(np.median(distances[:, 0])),
                 "real to other real": float(np.median(own[:, 1])),
             },
-            mean_error=float(np.sqrt(((means[0] - means[1]) ** 2).mean())),
+            mean_error=root_mean_square(means[0] - means[1]),
+            mean_noise=None,
+            **judged_by_classifier(accuracy, len(classes)),
         ),
         pictures=pictures,
     )
@@ -222,13 +227,14 @@ def _against_release(release: ImageRelease, pixels: Floats, labels: NDArray[Any]
     """Only what the release holds beside the synthetic images: shares, and the class means of aggregates."""
     classes = np.array(release.schema.classes if release.schema.classes is not None else ("all",))
     made = _Pictures(pixels=pixels, labels=np.full(len(pixels), "all") if labels is None else labels)
-    means, mean_error = made.means(classes), None
     pictures = [("Synthetic images", "A row for each class.", _sheet(made))]
-    if isinstance(release, ImageMomentsRelease):
-        published = np.clip(release.code.decode(release.centres * release.radius), 0.0, 1.0)
-        mean_error = float(np.sqrt(((means - published) ** 2).mean()))
-        says = "Above as released, with noise and low frequencies only, below of synthetic images."
-        pictures.append(("Class means", says, _lines(published, means)))
+    found: dict[str, Any] = {"mean_error": None, "mean_noise": None, "level": None, "verdict": (_NO_MEANS,)}
+    match release:
+        case ImageMomentsRelease():
+            means, published = made.means(classes), _published_means(release)
+            found = judged_by_means(means - published, published, _means_noise(release))
+            says = "Above as released, with noise and low frequencies only, below of synthetic images."
+            pictures.append(("Class means", says, _lines(published, means)))
     shares = dict(zip(classes.tolist(), release.class_shares.tolist(), strict=True))
     private = release.manifest.promise.private
     return ImageReport(
@@ -243,10 +249,22 @@ def _against_release(release: ImageRelease, pixels: Floats, labels: NDArray[Any]
             ),
             accuracy=None,
             nearest=None,
-            mean_error=mean_error,
+            **found,
         ),
         pictures=tuple(pictures),
     )
+
+
+def _published_means(release: ImageMomentsRelease) -> Floats:
+    return np.clip(release.code.decode(release.centres * release.radius), 0.0, 1.0)
+
+
+def _means_noise(release: ImageMomentsRelease) -> float:
+    """Root mean square, over classes and pixels, of what the known noise does to class means."""
+    scale = release.mechanism.mean_noise / np.maximum(release.counts, 1.0) * release.contrast.brightness
+    noise = scale[:, None] * np.random.default_rng(0).standard_normal(release.centres.shape)
+    plain, moved = (release.code.decode((release.centres + shift) * release.radius) for shift in (0.0 * noise, noise))
+    return root_mean_square(moved - plain)
 
 
 def _accuracy(real: _Pictures, synthetic: _Pictures, holdout: _Pictures | None) -> dict[str, float]:
@@ -302,7 +320,7 @@ def _shares(
 
 
 def _opened(source: ImageSet | str | Path) -> ImageSet:
-    images = source if isinstance(source, ImageSet) else read_images(source)
+    images = read_images(source) if isinstance(source, str | Path) else source
     if len(images) < 2:
         raise TableError(f"{images.origin} has {len(images)} images; a report needs at least 2")
     return images

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded import CodedTable
+from microtome.evaluation.coded_table import CodedTable
 
 Floats = NDArray[np.float64]
 Points = NDArray[np.float32]

@@ -1,45 +1,44 @@
-"""The page: figures laid out as one HTML file that needs no network and runs no script.
-
-What is drawn is decided here and in the template; what is said in figures comes from ``Figures`` alone. Everything
-that came from a table (names, labels) is escaped, and the page's own policy forbids it to load or run anything.
-"""
+"""The page on a table: what is drawn is decided here and in the template; what is said comes from ``Figures`` alone."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from microtome.evaluation import drawing
-from microtome.evaluation.attacks import FALSE_ALARMS, Attacks, most_members_found
+from microtome.evaluation.attacks import FALSE_ALARMS
 from microtome.evaluation.distributions import RARE, ColumnFigures
 from microtome.evaluation.drawing import Mark
 from microtome.evaluation.fidelity import mean_of
 from microtome.evaluation.figures import Figures
-from microtome.evaluation.pairs import AllPairs, PairFigures
+from microtome.evaluation.html_page import figure, percent, render_template
+from microtome.evaluation.pairs import PairFigures
 from microtome.evaluation.utility import Utility
 
 _SHOWN_COLUMNS = 60
 _SHOWN_PAIRS = 6
 _LABELLED = 48
 """More columns than this make no heat map: it could not be read."""
+_SHOWN_REST = 60
+"""Of the rarer labels of a column so many are listed."""
+_METRICS = {
+    "KSComplement": "1 − the largest distance between cumulative shares, mean over measured columns",
+    "TVComplement": "1 − half the sum of all differences between shares of values, mean over listed columns",
+    "ContingencySimilarity": "the same of two-way tables, mean over pairs of listed columns",
+    "CorrelationSimilarity": "1 − half the difference between correlations, mean over pairs of measured columns",
+    "BinaryLogisticRegression": "F1 on real rows of a logistic regression trained on synthetic ones",
+}
 
 
 def render(figures: Figures) -> str:
     """The whole page."""
-    loader = PackageLoader("microtome.evaluation", "templates")
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"percent": percent, "figure": figure, "signed": signed, "number": number}
-    style = Markup(loader.get_source(environment, "report.css")[0])
     worst = sorted(figures.columns, key=_badness, reverse=True)
-    return environment.get_template("report.html.j2").render(
+    return render_template(
+        "report.html.j2",
         figures=figures,
-        style=style,
-        side="release" if not figures.from_real_rows else "real",
+        side="real" if figures.from_real_rows else "release",
         tiles=_tiles(figures),
         worst=[column for column in worst if column.score is not None][:5],
         cards=[_card(column) for column in worst[:_SHOWN_COLUMNS]],
@@ -50,46 +49,19 @@ def render(figures: Figures) -> str:
         calibration=_calibration(figures.utility),
         rare=RARE,
         alarms=FALSE_ALARMS,
-        attack=figures.attacks if isinstance(figures.attacks, Attacks) else None,
-        members_bound=None
-        if figures.promise is None or not figures.promise.holds
-        else most_members_found(figures.promise.epsilon, figures.promise.delta),
+        allowed=None if figures.promise is None or not figures.promise.holds else figures.promise.members_found,
         giveaway_bars=_giveaways(figures),
+        explained=_METRICS,
     )
 
 
-def percent(share: float | None) -> str:
-    """A share in per cent, with as many digits as it needs."""
-    if share is None:
-        return "–"
-    if share in (0.0, 1.0):
-        return f"{100 * share:.0f} %"
-    digits = 1 if 0.001 <= share <= 0.999 else 2
-    return f"{100 * share:.{digits}f} %"
-
-
-def figure(value: float | None) -> str:
-    """A score with three decimals."""
-    return "–" if value is None or np.isnan(value) else f"{value:.3f}"
-
-
-def signed(value: float) -> str:
-    """A difference with its sign."""
-    return f"{value:+.3f}".replace("-", "−")
-
-
-def number(value: float) -> str:
-    """A whole number with separators."""
-    return f"{value:,.0f}"
-
-
 def _badness(column: ColumnFigures) -> float:
-    """How far a column is from the real side, beyond what noise explains."""
-    return -1.0 if column.score is None else 1.0 - column.score - (column.noise_floor or 0.0)
+    """How far a column is from the real side."""
+    return -1.0 if column.score is None else 1.0 - column.score
 
 
 def _worst_pairs(figures: Figures) -> list[PairFigures]:
-    return figures.pairs.worst(_SHOWN_PAIRS) if isinstance(figures.pairs, AllPairs) else []
+    return [] if isinstance(figures.pairs, str) else figures.pairs.worst(_SHOWN_PAIRS)
 
 
 def _tiles(figures: Figures) -> list[dict[str, Any]]:
@@ -101,41 +73,42 @@ def _tiles(figures: Figures) -> list[dict[str, Any]]:
 def _columns_tile(figures: Figures) -> dict[str, Any]:
     scores = [column for column in figures.columns if column.score is not None]
     mean = mean_of(column.score for column in scores if column.score is not None)
-    floor = mean_of(column.noise_floor for column in scores if column.noise_floor is not None)
+    bands = [column.band for column in scores if column.band is not None]
+    low, high = (mean_of(band[end] for band in bands) for end in (0, 1))
     worst = max(scores, key=_badness, default=None)
-    says = "" if worst is None else f"worst: {worst.name} {figure(worst.score)}"
+    says = "" if worst is None else f"; worst: {worst.name} {figure(worst.score)}"
     return {
         "name": "Columns one by one",
         "value": figure(mean),
-        "unit": "" if floor is None else f"noise alone: {figure(1.0 - floor)}",
-        "says": f"mean similarity of {len(scores)} columns, 1 is alike; {says}",
+        "unit": "" if low is None else f"{figure(low)} to {figure(high)} on the real rows",
+        "says": f"mean similarity of {len(scores)} columns, 1 is alike{says}",
         "plot": _meter(mean),
     }
 
 
 def _pairs_tile(figures: Figures) -> dict[str, Any] | None:
-    if not isinstance(figures.pairs, AllPairs) or figures.pairs.error is None:
+    if isinstance(figures.pairs, str) or figures.pairs.kept is None:
         return None
-    kept, deviation = 1.0 - figures.pairs.error, figures.pairs.error_deviation
+    kept, best = figures.pairs.kept, figures.pairs.kept_by_chance
+    low, high = (min(max(end, 0.0), 1.0) for end in kept.band)
     marks = [Mark(kind="independent", value=0.0, title="independent columns: 0 %")]
-    unit = "" if deviation is None else f"± {percent(2.0 * deviation)} by the noise"
-    if figures.pairs.error_by_chance is not None:
-        best = max(1.0 - figures.pairs.error_by_chance, 0.0)
+    unit = f"{percent(low)} to {percent(high)} on the real rows"
+    if best is not None:
         marks.append(Mark(kind="real", value=best, title=f"a second sample of real rows: {percent(best)}"))
         unit = f"a second real sample: {percent(best)}"
-    marks.append(Mark(kind="synthetic", value=kept, title=f"synthetic: {percent(kept)}"))
+    marks.append(Mark(kind="synthetic", value=kept.value, title=f"synthetic: {percent(kept.value)}"))
     return {
         "name": "Dependence kept",
-        "value": percent(max(kept, 0.0)),
+        "value": percent(max(kept.value, 0.0)),
         "unit": unit,
-        "says": f"of what {len(figures.pairs.pairs)} pairs of columns say beyond their margins"
-        f"{'' if deviation is None else ', in squares'}; independent columns keep nothing",
+        "says": f"of what {len(figures.pairs.pairs)} pairs of columns say beyond their margins; independent columns "
+        "keep nothing",
         "plot": drawing.scale(marks, 0.0, 1.0, "dependence kept"),
     }
 
 
 def _utility_tile(figures: Figures) -> dict[str, Any] | None:
-    if not isinstance(figures.utility, Utility):
+    if isinstance(figures.utility, str):
         return None
     scores = figures.utility.scores["gradient boosting"]
     marks = [
@@ -168,17 +141,18 @@ def _detector_tile(figures: Figures) -> dict[str, Any] | None:
 
 
 def _coverage_tile(figures: Figures) -> dict[str, Any]:
-    rare = sum(column.coverage.rare or 0 for column in figures.columns)
-    found = sum(column.coverage.rare_found or 0 for column in figures.columns)
-    values = sum(column.coverage.values or 0 for column in figures.columns)
-    values_found = sum(column.coverage.values_found or 0 for column in figures.columns)
-    outside = max((column.coverage.outside for column in figures.columns), default=0.0)
-    share = values_found / values if values else None
+    coverages = [column.coverage for column in figures.columns]
+    rare, rare_found, values, found = (
+        sum(getattr(one, what) or 0 for one in coverages) for what in ("rare", "rare_found", "values", "values_found")
+    )
+    share = found / values if values else None
+    known = "all listed values" if figures.from_real_rows else f"the {values:,} listed values that the release knows"
     return {
         "name": "Values covered",
         "value": percent(share),
-        "unit": f"rare ones: {found} of {rare}" if rare else "",
-        "says": f"of all listed values occur; at most {percent(outside)} of a column's synthetic values are new",
+        "unit": f"rare ones: {rare_found} of {rare}" if rare else "",
+        "says": f"of {known} occur; at most {percent(max(one.outside for one in coverages))} of a column's synthetic "
+        "values are new",
         "plot": _meter(share),
     }
 
@@ -213,13 +187,15 @@ def _card(column: ColumnFigures) -> dict[str, Any]:
         "plot": drawing.histogram(shares, label) if shares.measured else None,
         "rooted": shares.measured and drawing.has_spike(shares),
         "bars": [] if shares.measured else bars,
+        "rest": shares.rest[:_SHOWN_REST],
+        "unlisted": max(len(shares.rest) - _SHOWN_REST, 0),
     }
 
 
 def _maps(figures: Figures) -> list[tuple[str, Markup]]:
     """Three heat maps; what the noise hides is left blank."""
     pairs = figures.pairs
-    if not isinstance(pairs, AllPairs) or len(pairs.names) > _LABELLED:
+    if isinstance(pairs, str) or len(pairs.names) > _LABELLED:
         return []
     real, made, gaps = (pairs.matrix(what) for what in ("dependence", "synthetic_dependence", "dependence"))
     for (first, second), pair in pairs.pairs.items():

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded import CodedTable
-from microtome.evaluation.dependence import cramers_v, pair_error, residual
-from microtome.evaluation.levels import Levels, cut_columns, joint_shares, pairs_of
+from microtome.evaluation.binning import Levels, cut_columns, joint_shares, pairs_of
+from microtome.evaluation.coded_table import CodedTable
+from microtome.evaluation.dependence import DependenceKept, Kept, cramers_v, pair_error, residual
 
 Floats = NDArray[np.float64]
 Pair = tuple[int, int]
@@ -63,17 +63,18 @@ class AllPairs:
     Attributes:
         names: The columns in order.
         pairs: By the columns' positions.
-        error: Pair error: 0 is perfect, 1 is what independent columns have; ``None`` where nothing is dependent, or
-            the known noise hides it. Under noise it is one of squares, for of these noise can be subtracted.
-        error_deviation: Its standard deviation by the known noise; ``None`` without noise.
-        error_by_chance: What the error of a second sample of real rows would be; ``None`` under a release.
+        kept: Dependence kept: 1 is perfect, 0 is what independent columns have; ``None`` where nothing is dependent, or
+            the known noise hides it.
+        kept_by_chance: What a second sample of real rows would be expected to keep; ``None`` under a release.
     """
 
     names: tuple[str, ...]
     pairs: dict[Pair, PairFigures]
-    error: float | None
-    error_deviation: float | None
-    error_by_chance: float | None
+    kept: Kept | None
+    kept_by_chance: float | None
+
+    def __repr__(self) -> str:
+        return f"<{len(self.pairs)} pairs of {len(self.names)} columns, kept={self.kept}>"
 
     def worst(self, count: int = _WORST) -> list[PairFigures]:
         """The pairs with the largest gap beyond their floor."""
@@ -120,7 +121,7 @@ def compare_pairs(real: CodedTable, synthetic: CodedTable) -> AllPairs:
     """All pairs of columns of two tables, cut into levels by the real one."""
     columns = cut_columns(real, synthetic)
     names = tuple(column.name for column in real.columns)
-    pairs = {}
+    pairs, dependence, chance, whole = {}, DependenceKept(), 0.0, 0.0
     for first, second in pairs_of(columns):
         tables = [joint_shares(columns[first], columns[second], side) for side in (0, 1)]
         pairs[first, second] = compare_pair(
@@ -129,10 +130,17 @@ def compare_pairs(real: CodedTable, synthetic: CodedTable) -> AllPairs:
             (tables[0], tables[1]),
             (real.num_rows, synthetic.num_rows),
         )
-    error = pair_error((pair.real, pair.synthetic) for pair in pairs.values())
-    size = sum(0.5 * float(np.abs(residual(pair.real)).sum()) for pair in pairs.values())
-    chance = sum(pair.floor for pair in pairs.values()) / size if size > 0 else None
-    return AllPairs(names=names, pairs=pairs, error=error, error_deviation=None, error_by_chance=chance)
+        dependence.add(tables[0], tables[1])
+        whole += float((residual(tables[0]) ** 2).sum())
+        chance += _chance_energy(tables[0]) * (1.0 / real.num_rows + 1.0 / synthetic.num_rows)
+    by_chance = max(1.0 - chance / whole, 0.0) if whole > 0 else None
+    return AllPairs(names=names, pairs=pairs, kept=dependence.kept(), kept_by_chance=by_chance)
+
+
+def _chance_energy(shares: Floats) -> float:
+    """‖R − R̂‖² that is expected between two samples of a population without dependence, times their harmonic size."""
+    rows, columns = shares.sum(axis=1), shares.sum(axis=0)
+    return (1.0 - float(rows @ rows)) * (1.0 - float(columns @ columns))
 
 
 def listed_pair_error(real: CodedTable, synthetic: CodedTable) -> float | None:

@@ -19,17 +19,19 @@ from threadpoolctl import threadpool_limits
 from microtome import __version__
 from microtome.errors import ParameterError, TableError
 from microtome.evaluation.anonymity import anonymeter_risks
-from microtome.evaluation.attacks import attack
-from microtome.evaluation.coded import CodedTable, code_tables, sampled, shuffled_columns
+from microtome.evaluation.attacks import FALSE_ALARMS, attack, most_members_found
+from microtome.evaluation.coded_table import CodedTable, code_tables, sampled, shuffled_columns
 from microtome.evaluation.detector import detect
 from microtome.evaluation.distributions import compare_column
 from microtome.evaluation.drafting import schema_of
 from microtome.evaluation.fidelity import distribution_metrics
 from microtome.evaluation.figures import Figures, PromiseFigures, TableSize
+from microtome.evaluation.html_page import HtmlPage
 from microtome.evaluation.pairs import compare_pairs
-from microtome.evaluation.released import compare_with_release
-from microtome.evaluation.tables import RawTable, read_table
+from microtome.evaluation.released_pairs import compare_with_release
+from microtome.evaluation.tables import RawTable, read_table, some_rows
 from microtome.evaluation.utility import binary_logistic_regression, utility
+from microtome.evaluation.verdict import judge
 from microtome.progress import Progress, silent
 from microtome.published import Release, check_output, promise_in_words
 from microtome.schema import Schema
@@ -45,6 +47,9 @@ _PUBLIC_STAMP = (
     "made from the release and nothing else."
 )
 _TEST_STAMP = "The noise of this release was injected for a test: it promises nothing, and neither does this page."
+_ONE_COLUMN = "There are no two columns of which both vary."
+_TOO_NOISY = "No two columns of this release vary by more than its noise: it says nothing of pairs of columns."
+_NO_PAIRS = "The directions of this release do not span its rows: it says nothing of pairs of columns."
 _NEEDS_ROWS = "This needs real rows, and a release holds none: give the real table to see it."
 _NEEDS_HELD_OUT = (
     "Singling-out and linkability attacks compare rows that were used with rows that were not: give the latter with "
@@ -52,8 +57,8 @@ _NEEDS_HELD_OUT = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Report:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Report(HtmlPage):
     """A finished report: figures, and the page made of them."""
 
     figures: Figures
@@ -65,14 +70,16 @@ class Report:
 
         return render(self.figures)
 
-    def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the page."""
-        _write(Path(path), self.html, force=force)
+    @property
+    def headline(self) -> str:
+        """The verdict, and what may be done with the page."""
+        return " ".join((*self.figures.verdict.sentences, self.figures.stamp))
 
     def save_figures(self, path: str | Path, *, force: bool = False) -> None:
         """Write the figures as JSON."""
         text = json.dumps(self.figures.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-        _write(Path(path), text + "\n", force=force)
+        check_output(Path(path), force=force)
+        write_text(Path(path), text + "\n")
 
 
 def report(
@@ -151,6 +158,7 @@ def _against_table(
     columns = tuple(compare_column(column, real_, made) for column in settled.columns)
     stages.done("columns")
     pairs = compare_pairs(real_, made)
+    compared = pairs if pairs.pairs else _ONE_COLUMN
     stages.done("pairs")
     train, test = _split(small[0], small[2] if holdout is not None else None, rng)
     independent = shuffled_columns(train, rng)
@@ -192,9 +200,11 @@ def _against_table(
         tables=tables,
         target=settled.target,
         notes=tuple(notes),
+        verdict=judge(columns, compared, from_real_rows=True),
+        rows=some_rows(synthetic, settled.names, rng),
         promise=None if release is None else _promise(release),
         columns=columns,
-        pairs=pairs if pairs.pairs else "There are no two columns of which both vary.",
+        pairs=compared,
         metrics=metrics,
         utility=useful,
         detector=detected,
@@ -217,15 +227,9 @@ def _against_release(release: Release, synthetic: Any, seed: int, progress: Prog
     stages.done("compare")
     promise = _promise(release)
     size = round(release.num_records)
-    notes.append(
-        "A model that was trained on this release has followed some of its noise, so its distances from the release "
-        "understate those from the table."
-    )
-    if pairs is not None and pairs.pairs and pairs.error is None:
-        notes.append(
-            "The noise of this release is larger than all that its tables say of pairs of columns: how much dependence "
-            "the synthetic table has kept cannot be told from it."
-        )
+    compared = _NO_PAIRS if pairs is None else pairs if pairs.pairs else _TOO_NOISY
+    if isinstance(compared, str):
+        notes.append(compared)
     figures = Figures(
         from_real_rows=False,
         stamp=_PUBLIC_STAMP if promise.holds else _TEST_STAMP,
@@ -236,15 +240,11 @@ def _against_release(release: Release, synthetic: Any, seed: int, progress: Prog
         },
         target=release.schema.target,
         notes=tuple(notes),
+        verdict=judge(columns, compared, from_real_rows=False),
+        rows=some_rows(raw, release.schema.names, rng),
         promise=promise,
         columns=tuple(columns),
-        pairs=(
-            "The directions of this release do not span its rows: it says nothing of pairs of columns."
-            if pairs is None
-            else pairs
-            if pairs.pairs
-            else "There are no two columns of which both vary."
-        ),
+        pairs=compared,
         metrics={},
         utility=_NEEDS_ROWS,
         detector=_NEEDS_ROWS,
@@ -306,6 +306,7 @@ def _promise(release: Release) -> PromiseFigures:
         kind=str(release.manifest.kind),
         holds=promise.private,
         in_words=tuple(promise_in_words(release)),
+        members_found=dict(zip(FALSE_ALARMS, most_members_found(promise.events), strict=True)),
         fingerprint=release.fingerprint,
     )
 
@@ -313,11 +314,6 @@ def _promise(release: Release) -> PromiseFigures:
 def _made() -> dict[str, str]:
     now = datetime.now(UTC).isoformat(timespec="minutes")
     return {"created": now, "software": f"microtome {__version__}"}
-
-
-def _write(path: Path, text: str, *, force: bool) -> None:
-    check_output(path, force=force)
-    write_text(path, text)
 
 
 class _Stages:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from microtome.errors import TableError
+from microtome.evaluation.values import plain_number
 
+_LONGEST = 40
+"""Letters of a value that are shown of a row."""
 _ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, pa.ArrowKeyError, OSError)
 
 
@@ -29,14 +34,47 @@ class RawTable:
     data: pa.Table
 
 
+@dataclass(frozen=True, kw_only=True)
+class SomeRows:
+    """A few rows of a table as text.
+
+    Attributes:
+        names: The columns.
+        rows: The values of each row, in order; empty where missing.
+    """
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def to_list(self) -> list[dict[str, str]]:
+        """A dictionary a row."""
+        return [dict(zip(self.names, row, strict=True)) for row in self.rows]
+
+
+def some_rows(table: RawTable, names: Sequence[str], rng: np.random.Generator, count: int = 8) -> SomeRows:
+    """A few rows at random, so that anybody can see what they look like."""
+    chosen = np.sort(rng.choice(table.data.num_rows, min(count, table.data.num_rows), replace=False))
+    taken = table.data.select(list(names)).take(pa.array(chosen))
+    columns = [[_text(value) for value in column.to_pylist()] for column in taken.columns]
+    return SomeRows(names=tuple(names), rows=tuple(zip(*columns, strict=True)))
+
+
+def _text(value: Any) -> str:
+    if value is None or value != value:
+        return ""
+    text = plain_number(value) if isinstance(value, float) else str(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
 def read_table(source: Any, role: str) -> RawTable:
     """Read a path or a frame; ``role`` ("the real table") is its name where it has none of its own."""
-    if isinstance(source, RawTable):
-        return source
-    if isinstance(source, str | Path):
-        table = RawTable(origin=Path(source).name, data=_from_path(Path(source)))
-    else:
-        table = RawTable(origin=role, data=_from_frame(source, role))
+    match source:
+        case RawTable():
+            return source
+        case str() | Path():
+            table = RawTable(origin=Path(source).name, data=_from_path(Path(source)))
+        case _:
+            table = RawTable(origin=role, data=_from_frame(source, role))
     repeated = [name for name, count in Counter(table.data.column_names).items() if count > 1]
     if repeated:
         raise TableError(f"{table.origin}: column {repeated[0]!r} occurs twice; rename one of them")

@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.preprocessing import RobustScaler
 
-from microtome.evaluation.coded import CodedTable
+from microtome.evaluation.coded_table import CodedTable
 from microtome.evaluation.features import LinearFeatures, TreeFeatures
 from microtome.evaluation.values import short_number
 

@@ -1,4 +1,4 @@
-"""Numbers of measured columns as people write them: dates as dates, large numbers short."""
+"""Numbers as people write them: dates as dates, separators in large numbers, words and powers for very large ones."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import math
 
 from microtome.schema import Column, Kind
 
-_EPOCH = dt.datetime(1970, 1, 1)
-_LARGE = {1e9: "G", 1e6: "M", 1e4: "k"}
-_DIVISOR = {"G": 1e9, "M": 1e6, "k": 1e3}
+_EPOCH = dt.date(1970, 1, 1)
+_DAY = 86_400e6
+_WORDS = {1e12: "trillion", 1e9: "billion", 1e6: "million"}
+_SEPARATED, _POWERS, _SMALL = 1e4, 1e15, 1e-5
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def short_number(column: Column, number: float) -> str:
@@ -17,22 +19,44 @@ def short_number(column: Column, number: float) -> str:
     if math.isnan(number):
         return "–"
     if column.kind is Kind.DATE:
-        return _date(dt.timedelta(days=math.floor(number)))
-    if column.kind is Kind.DATETIME:
-        return _date(dt.timedelta(microseconds=math.floor(number)))
-    return plain_number(number)
+        return _date(number)
+    return _date(number / _DAY) if column.kind is Kind.DATETIME else plain_number(number)
 
 
 def plain_number(number: float) -> str:
-    """A number in a few letters: three or four digits, k, M or G for large ones."""
-    for least, letter in _LARGE.items():
-        if abs(number) >= least:
-            return f"{number / _DIVISOR[letter]:.4g}{letter}".replace("e+", "e")
-    return f"{number:.4g}"
+    """A number in a few letters: four digits, whole numbers below a million in full.
+
+    >>> [plain_number(number) for number in (0.00012, 1999, 500_001, 12345.678, -3.5e6, -6e14, 1.126e21)]
+    ['0.00012', '1999', '500,001', '12,346', '−3.5 million', '−600 trillion', '1.126 × 10²¹']
+    """
+    size = abs(number)
+    if math.isinf(size):
+        return "∞" if number > 0 else "−∞"
+    return ("−" if number < 0 else "") + (_power(size) if size >= _POWERS or 0 < size < _SMALL else _plain(size))
 
 
-def _date(since: dt.timedelta) -> str:
+def whole_percent(share: float) -> str:
+    """A share in per cent, for a sentence."""
+    return f"{100 * share:.0f} %"
+
+
+def _plain(size: float) -> str:
+    for unit, word in _WORDS.items():
+        if size >= unit:
+            return f"{size / unit:.4g} {word}"
+    if size >= _SEPARATED:
+        return f"{size:,.0f}"
+    rounded = float(f"{size:.4g}")
+    return f"{rounded:.10f}".rstrip("0").rstrip(".")
+
+
+def _power(size: float) -> str:
+    digits, power = f"{size:.3e}".split("e")
+    return f"{digits.rstrip('0').rstrip('.')} × 10{str(int(power)).translate(_RAISED)}"
+
+
+def _date(days: float) -> str:
     try:
-        return (_EPOCH + since).date().isoformat()
+        return (_EPOCH + dt.timedelta(days=math.floor(days))).isoformat()
     except OverflowError:
         return "beyond the calendar"

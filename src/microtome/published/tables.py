@@ -89,8 +89,8 @@ def two_way_tables(release: Release) -> TwoWayTables | None:
 
 
 def consistent(noisy: TwoWayTables) -> TwoWayTables:
-    """The same without negative entries, all tables with the same margins; noise stays that of what was released."""
-    margins = tuple(_combined_margin(noisy, column) for column in range(len(noisy.margins)))
+    """The same without negative entries, all tables with the same margins; their noise stays what was released."""
+    margins, deviations = zip(*(_combined_margin(noisy, column) for column in range(len(noisy.margins))), strict=True)
     tables = {
         (first, second): nearest_table(
             shrunk_table(table, noisy.noise[first, second], margins[first], margins[second]),
@@ -99,7 +99,7 @@ def consistent(noisy: TwoWayTables) -> TwoWayTables:
         )
         for (first, second), table in noisy.tables.items()
     }
-    return replace(noisy, margins=margins, tables=tables)
+    return replace(noisy, margins=margins, margin_noise=deviations, tables=tables)
 
 
 def shrunk_table(table: Floats, noise: Floats, rows: Floats, columns: Floats) -> Floats:
@@ -163,15 +163,19 @@ def _lift(lines: Floats, sums: Floats) -> Floats:
     return lift
 
 
-def _combined_margin(noisy: TwoWayTables, column: int) -> Floats:
-    """The profile's margin and the sums of the column's tables, each weighted by what its noise leaves it worth."""
+def _combined_margin(noisy: TwoWayTables, column: int) -> tuple[Floats, Floats]:
+    """The profile's margin and the sums of the column's tables, weighted by what their noise leaves them worth.
+
+    With it the standard deviation of what noise is left.
+    """
     estimates, variances = [noisy.margins[column]], [noisy.margin_noise[column] ** 2]
     for pair, table in noisy.tables.items():
         if noisy.sums_inform and column in pair:
             other = 1 - pair.index(column)
             estimates.append(table.sum(axis=other))
             variances.append((noisy.noise[pair] ** 2).sum(axis=other))
-    return project_to_simplex(combined(estimates, variances)[0], 1.0)
+    margin, variance = combined(estimates, variances)
+    return project_to_simplex(margin, 1.0), np.sqrt(variance)
 
 
 def _counted(release: AggregatesRelease) -> tuple[Floats, Floats]:

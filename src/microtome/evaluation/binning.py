@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded import CodedTable
+from microtome.evaluation.coded_table import CodedTable
 from microtome.evaluation.values import short_number
 from microtome.schema import Column
 

@@ -1,0 +1,115 @@
+"""Pairs of columns of a report from a release alone: two-way tables with their noise taken out, and what it may hide.
+
+A release tells levels apart, a report on two tables sixteen bins of numbers. A level that would be k bins, because many
+records are in one interval, has its energy spread over k of them in the synthetic table, and in the real one as much as
+strong dependence would put there: so entries of levels of k and l bins weigh 1/(kl) in what can be compared and 1/√(kl)
+in what there is, which for columns that go together comes to the same as sixteen bins. Where values are not known at
+all ("(other)", wide intervals) nothing counts as kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microtome.evaluation.binning import Levels, joint_shares
+from microtome.evaluation.coded_table import CodedTable
+from microtome.evaluation.dependence import DependenceKept, cramers_v, residual
+from microtome.evaluation.distributions import ColumnFigures
+from microtome.evaluation.pairs import AllPairs, PairFigures, compare_pair
+from microtome.evaluation.released_columns import ReleasedColumn, released_column
+from microtome.published import Release, TwoWayTables, consistent, two_way_tables
+from microtome.published.moments import level_margins, margin_noise
+from microtome.published.tables import nearest_table, shrunk_table
+
+Floats = NDArray[np.float64]
+_SIMULATIONS = 16
+_ENTRIES = 1 << 14
+"""Large tables are simulated less often: the mean over their entries settles sooner."""
+_NOTHING = 1e-6
+
+
+def compare_with_release(
+    release: Release, synthetic: CodedTable, rng: np.random.Generator
+) -> tuple[list[ColumnFigures], AllPairs | None]:
+    """Columns and pairs of a synthetic table against a release; no pairs where the release cannot tell of them."""
+    noisy = two_way_tables(release)
+    clean = None if noisy is None else consistent(noisy)
+    columns = released_columns(release, clean, synthetic)
+    figures = [column.figures(rng) for column in columns]
+    return figures, None if noisy is None or clean is None else _pairs(noisy, clean, columns, rng)
+
+
+def released_columns(release: Release, clean: TwoWayTables | None, synthetic: CodedTable) -> list[ReleasedColumn]:
+    """All columns of a release, their levels by its two-way tables where it has any."""
+    codes, blocks = release.codebook.codes, release.codebook.blocks
+    if clean is None:
+        profile = level_margins(release), margin_noise(release)
+        margins, noise = ([one[block.start : block.stop] for block in blocks] for one in profile)
+    else:
+        margins, noise = list(clean.margins), list(clean.margin_noise)
+    return [
+        released_column(
+            code, synthetic, total=release.num_records, level_shares=margins[index], level_noise=noise[index]
+        )
+        for index, code in enumerate(codes)
+    ]
+
+
+def _pairs(
+    noisy: TwoWayTables, clean: TwoWayTables, columns: list[ReleasedColumn], rng: np.random.Generator
+) -> AllPairs:
+    levels = [Levels(labels=_level_labels(column), codes=(column.levels,)) for column in columns]
+    names = tuple(column.code.column.name for column in columns)
+    pairs, dependence = {}, DependenceKept()
+    for (first, second), table in clean.tables.items():
+        noise = noisy.noise[first, second]
+        found = compare_pair(
+            (names[first], names[second]),
+            (levels[first].labels, levels[second].labels),
+            (table, joint_shares(levels[first], levels[second], 0)),
+            (np.inf, max(len(columns[0].cells), 1)),
+        )
+        margins = clean.margins[first], clean.margins[second]
+        pairs[first, second] = _with_noise(found, noise, margins, rng)
+        bins = np.outer(columns[first].hidden_bins, columns[second].hidden_bins)
+        dependence.add(
+            noisy.tables[first, second],
+            found.synthetic,
+            product=np.outer(*margins),
+            noise=noise,
+            seen=np.outer(columns[first].resolved, columns[second].resolved) / bins,
+            there=1.0 / np.sqrt(bins),
+        )
+    return AllPairs(names=names, pairs=pairs, kept=dependence.kept(), kept_by_chance=None)
+
+
+def _with_noise(
+    pair: PairFigures, noise: Floats, margins: tuple[Floats, Floats], rng: np.random.Generator
+) -> PairFigures:
+    """What noise alone does to a pair's figures; where nothing stood out of it, what it could hide."""
+    height, width = pair.real.shape
+    if pair.dependence < _NOTHING:
+        freedom = (height - 1) * (width - 1)
+        hidden = 2.0 * np.sqrt(2.0 / freedom) * freedom * noise**2 / noise.size
+        weights = 1.0 / np.maximum(np.outer(*margins), 1e-12)
+        most = min(float(np.sqrt((hidden * weights).sum() / (min(height, width) - 1))), 1.0)
+        return replace(
+            pair, dependence=0.0, dependence_error=most, floor=min(0.5 * float(np.sqrt(hidden.sum() * noise.size)), 1.0)
+        )
+    errors, gaps = [], []
+    for _ in range(int(np.clip(_ENTRIES // noise.size, 2, _SIMULATIONS))):
+        again = pair.real + noise * rng.standard_normal(noise.shape)
+        estimate = nearest_table(shrunk_table(again, noise, *margins), *margins)
+        errors.append(cramers_v(estimate, np.inf) - pair.dependence)
+        gaps.append(0.5 * np.abs(residual(estimate) - residual(pair.real)).sum())
+    return replace(pair, dependence_error=float(np.sqrt(np.mean(np.square(errors)))), floor=float(np.mean(gaps)))
+
+
+def _level_labels(column: ReleasedColumn) -> tuple[str, ...]:
+    """What each level is called: its value, or the ends of its values, or how many they are."""
+    code = column.code
+    places = [np.flatnonzero(code.levels[: code.cells.num_values] == level) for level in range(code.num_levels)]
+    return tuple(column.level_label(cells) if len(cells) else "missing" for cells in places)
