@@ -20,6 +20,12 @@ _UNKNOWN = (
 )
 
 
+_DOUBT = (
+    "This is a guess where categories or bounds are to be learnt: codes stored as whole numbers come out better than "
+    "foretold; declare them with 'kind: categorical'."
+)
+
+
 def foresee(
     settings: PrivacySettings, schema: Schema, num_records: int | None, tell: Tell, *, anyway: bool = False
 ) -> None:
@@ -57,6 +63,7 @@ def _refusal(forecast: Forecast) -> str:
             f"nothing was spent, for next to nothing would be learnt: {heading(forecast)}",
             _figures(forecast),
             *cautions(forecast.lost, forecast.release.settings.epsilon),
+            *([_DOUBT] if any(not column.declared for column in forecast.columns) else []),
             f"{remedy} Declare more, leave columns out, raise ε or find more records; 'microtome forecast' tries it "
             "out. To release it all the same say --anyway (anyway=True).",
         ]
