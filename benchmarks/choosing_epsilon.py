@@ -156,8 +156,8 @@ def _false_refusals(points: list[Point]) -> str:
     wrong = [point for point in refused if point["measured"]["margins"] < verdict.NOTHING]
     worst = max(point["forecast"]["margins"] / point["measured"]["margins"] for point in chosen)
     return (
-        f"**Where something is to be learnt, the stated factor did not hold on tables not looked at.** The forecast was "
-        f"too gloomy there by up to {worst:.0f} times: codes stored as whole numbers (drafted Mobility) are learnt far "
+        "**Where something is to be learnt, the stated factor did not hold on tables not looked at.** The forecast was "
+        f"too gloomy there by up to {worst:.0f} times: codes stored as numbers (drafted Mobility) are learnt far "
         f"better than the spread-out numbers that stand for them. Of {len(refused)} such releases that would have been "
         f"refused, {len(wrong)} came out with an error of columns below the limit of {verdict.NOTHING:g}. Declare such "
         "columns as categories, or say `--anyway`."

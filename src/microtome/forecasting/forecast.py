@@ -12,7 +12,7 @@ from microtome.accounting import Accountant, DirectionKind, Neighbours, default_
 from microtome.errors import require_whole
 from microtome.forecasting.anticipated import Anticipated, anticipate
 from microtome.forecasting.attacker import Attacker, strongest_attacker
-from microtome.forecasting.columns import ColumnForecast, Learning, forecast_columns
+from microtome.forecasting.columns import LOST, ROUGH, ColumnForecast, forecast_columns
 from microtome.forecasting.cost import Cost, forecast_cost
 from microtome.forecasting.pairs import PairForecast, forecast_pairs
 from microtome.forecasting.verdict import Verdict, verdict_of
@@ -105,12 +105,12 @@ class Forecast:
     @property
     def lost(self) -> tuple[ColumnForecast, ...]:
         """Columns that would not be learnt."""
-        return tuple(column for column in self.columns if column.learning is Learning.NOT)
+        return tuple(column for column in self.columns if column.error >= LOST)
 
     @property
     def rough(self) -> tuple[ColumnForecast, ...]:
         """Columns that would be learnt roughly."""
-        return tuple(column for column in self.columns if column.learning is Learning.ROUGHLY)
+        return tuple(column for column in self.columns if ROUGH <= column.error < LOST)
 
     @cached_property
     def curve(self) -> tuple[CurvePoint, ...]:
@@ -228,4 +228,4 @@ def forecast(
         profile_share=profile_share,
     )
     check_size(settings, rows, "the table")
-    return forecast_of(settings, schema if isinstance(schema, Schema) else Schema.load(schema), rows)
+    return forecast_of(settings, Schema.load(schema) if isinstance(schema, str | Path) else schema, rows)

@@ -21,8 +21,8 @@ _UNKNOWN = (
 
 
 _DOUBT = (
-    "This is a guess where categories or bounds are to be learnt: codes stored as whole numbers come out better than "
-    "foretold; declare them with 'kind: categorical'."
+    "This is a guess where categories or bounds are to be learnt: columns of few distinct numbers, such as codes, come "
+    "out far better than foretold; declare them with 'kind: categorical'."
 )
 
 
@@ -38,8 +38,9 @@ def foresee(
         tell("" if anyway else _UNKNOWN, on_epsilon(settings.epsilon))
         return
     forecast = forecast_of(settings, schema, size)
-    if forecast.verdict is Verdict.NOTHING:
-        raise ForecastError(_refusal(forecast))
+    match forecast.verdict:
+        case Verdict.NOTHING:
+            raise ForecastError(_refusal(forecast))
     tell(f"{forecast.verdict.in_words} {_figures(forecast)}", cautions(forecast.lost, settings.epsilon))
 
 
