@@ -15,7 +15,7 @@ from microtome.auditing.witness import NOBODY, TableSighting
 from microtome.errors import MicrotomeError
 from microtome.private.cell_index import numbers_within_bounds
 from microtome.published import AggregatesRelease, RecordsRelease, Release
-from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells, Rounding, initial_cells
+from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells, Rounding
 
 
 def profile_readings(sighting: TableSighting) -> Iterator[Reading]:
@@ -140,8 +140,11 @@ def _cells_reading(
 def _counted_at(scene: TableScene, code: ColumnCode, index: int, places: Places) -> Places:
     """The published count to which a value at each place belongs; nowhere if it is not among the published ones."""
     if isinstance(code.cells, NumberCells):
-        moved = places - _first_cell(code)
-        return np.where((moved >= 0) & (moved < code.cells.num_values), moved, NOWHERE)
+        if code.column.is_declared:
+            return places
+        numbers = numbers_within_bounds(scene.spots[index], code.column)[places]
+        inside = (numbers >= code.cells.edges[0]) & (numbers < code.cells.edges[-1])
+        return np.where(inside, code.cells.locate(numbers), NOWHERE)
     if code.column.categories is None:
         return _shown(scene, code, index)[places]
     return places
@@ -153,7 +156,8 @@ def _coordinates(scene: TableScene, codebook: Codebook, records: Records) -> Pla
     for index, (code, block) in enumerate(zip(codebook.codes, codebook.blocks, strict=True)):
         places = records.places[:, index]
         if isinstance(code.cells, NumberCells):
-            cells = np.clip(places - _first_cell(code), 0, code.cells.num_values - 1)
+            numbers = numbers_within_bounds(scene.spots[index], code.column)
+            cells = places if code.column.is_declared else code.cells.locate(numbers)[places]
         elif code.column.categories is None:
             shown = _shown(scene, code, index)[places]
             cells = np.where(shown == NOWHERE, len(code.cells.categories), shown)
@@ -161,14 +165,6 @@ def _coordinates(scene: TableScene, codebook: Codebook, records: Records) -> Pla
             cells = places
         found[:, index] = block.start + code.levels[cells]
     return found
-
-
-def _first_cell(code: ColumnCode) -> int:
-    """How many cells of the column's own grid lie below the first published one."""
-    assert isinstance(code.cells, NumberCells)
-    grid = initial_cells(code.column)
-    assert isinstance(grid, NumberCells)
-    return int(np.searchsorted(grid.edges, code.cells.edges[0]))
 
 
 def _shown(scene: TableScene, code: ColumnCode, index: int) -> Places:
@@ -190,5 +186,6 @@ def _total_noise(release: Release) -> float:
     assert isinstance(profile, GaussianEvent)
     scales = [code.noise_scale for code in release.codebook.codes]
     scales += [code.rounding.noise_scale for code in release.codebook.codes if code.rounding is not None]
+    scales += [scale for code in release.codebook.codes for scale in code.search_noise]
     rest = profile.mu**2 - sum(1.0 / scale**2 for scale in scales)
     return float(1.0 / np.sqrt(rest))

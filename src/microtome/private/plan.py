@@ -23,7 +23,9 @@ from microtome.accounting import (
     calibrate_noise,
 )
 from microtome.errors import MicrotomeError, ParameterError, TableError
-from microtome.private.profile import ProfileBudget
+from microtome.private.profile import total_weight
+from microtome.private.profile_budget import ProfileBudget
+from microtome.private.searching import SEARCH_HISTOGRAMS, is_searched
 from microtome.private.settings import FINENESS, PrivacySettings
 from microtome.private.slicing import MOST_COORDINATES
 from microtome.published import ReleaseKind
@@ -136,13 +138,14 @@ def longest_rows(schema: Schema) -> int:
 
 def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     """The profile's share of the budget."""
-    learnt = sum(column.kind.is_categorical and not column.is_declared for column in schema.columns)
+    learnt = sum(not column.is_declared for column in schema.columns)
     threshold = _FAILURE_SHARE * settings.delta if learnt else 0.0
     histograms = len(schema.columns) + sum(rounding_classes(column) is not None for column in schema.columns)
+    histograms += SEARCH_HISTOGRAMS * sum(map(is_searched, schema.columns))
     touched = histograms * settings.neighbours.cells_changed + 1
     failures: list[Event] = [FailureEvent(probability=touched * ROUNDING, reason="rounding of the profile")]
     if threshold:
-        failures.append(FailureEvent(probability=threshold, reason="a category of one record alone shows"))
+        failures.append(FailureEvent(probability=threshold, reason="a category or number of one record alone shows"))
     total_mu = 1.0 / calibrate_noise(
         lambda scale: [GaussianEvent(mu=1.0 / scale), *failures],
         epsilon=settings.epsilon,
@@ -150,7 +153,13 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
         accountant=settings.accountant,
     )
     mu = math.sqrt(settings.profile_share) * total_mu
-    budget = ProfileBudget(mu=mu, threshold_delta=threshold, neighbours=settings.neighbours)
+    budget = ProfileBudget(
+        mu=mu,
+        threshold_delta=threshold,
+        neighbours=settings.neighbours,
+        num_learnt=max(learnt, 1),
+        weight=total_weight(schema.columns, protects_count=settings.neighbours.protects_count),
+    )
     return ProfilePlan(budget=budget, events=(GaussianEvent(mu=mu), *failures))
 
 

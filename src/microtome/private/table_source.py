@@ -1,7 +1,7 @@
 """A private table as a source of releases: its passes, in the order in which they are published.
 
-profile ─► pair tables                 kind aggregates
-└► sliced rows, shuffled       kind records
+[search ─► …] ─► profile ─► pair tables                 kind aggregates
+                 └► sliced rows, shuffled       kind records
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from microtome.accounting import Event
 from microtome.errors import SchemaError
 from microtome.private.aggregating import AggregateTally, TableBudget, plan_aggregates, plan_tables, table_bytes
 from microtome.private.cell_index import cell_indices
@@ -22,8 +23,10 @@ from microtome.private.memory import check_memory
 from microtome.private.passes import Blocks, Pass, Plan, Published
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import ProfilePlan, SlicePlan, padded_rows, plan_profile, plan_slices
-from microtome.private.profile import Profile, Tally, histogram_noise
+from microtome.private.profile import Profile, Tally, least_noise
+from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import GRID, Randomness, poisson_sample
+from microtome.private.searching import Domain, start_search
 from microtome.private.settings import FINENESS, PrivacySettings, RunSettings
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism, draw_directions
@@ -90,28 +93,35 @@ class TableSource:
             size = second.room(longest, num_records, self.origin) + _profile_bytes(self.schema)
             check_space(output.parent, size)
 
+        def profile_of(domains: Mapping[int, Domain], budget: ProfileBudget) -> ProfilePass:
+            return ProfilePass(settings, Tally(self.schema, domains), budget, profile.events, second.following)
+
         return Plan(
             events=(*profile.events, *second.events),
-            first=ProfilePass(settings, self.schema, profile, second.following),
+            first=start_search(self.schema, profile.budget, profile_of),
             check_room=check_room,
         )
 
 
 class ProfilePass:
-    """The first pass: noisy histograms of all columns, and the codebook that everything after it is built on."""
+    """Noisy histograms of all columns, and the codebook that everything after it is built on.
+
+    Its events are those of the search before it too: whatever that has found, both together cost the same.
+    """
 
     stage = "profile"
 
     def __init__(
         self,
         settings: PrivacySettings,
-        schema: Schema,
-        plan: ProfilePlan,
+        tally: Tally,
+        budget: ProfileBudget,
+        events: tuple[Event, ...],
         following: Callable[[Profile, int, Randomness], Pass | Published],
     ) -> None:
-        self.width = _NUMBERS_A_COLUMN * len(schema.columns)
-        self._settings, self._plan, self._following = settings, plan, following
-        self._tally = Tally(schema)
+        self.width = _NUMBERS_A_COLUMN * tally.num_columns
+        self._settings, self._budget, self._events, self._following = settings, budget, events, following
+        self._tally = tally
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
@@ -126,7 +136,7 @@ class ProfilePass:
         profile = self._profile(randomness, num_records)
         codebook, arrays = profile.codebook.to_parts()
         return Published(
-            events=self._plan.events,
+            events=self._events,
             arrays=arrays,
             codebook=codebook,
             total=profile.total,
@@ -135,7 +145,7 @@ class ProfilePass:
 
     def _profile(self, randomness: Randomness, num_records: int) -> Profile:
         return self._tally.publish(
-            self._plan.budget,
+            self._budget,
             randomness,
             num_records=num_records,
             centred=self._settings.centred,
@@ -347,8 +357,7 @@ def levels_of(block: pa.Table, codebook: Codebook) -> NDArray[np.int64]:
 
 def _longest(settings: PrivacySettings, schema: Schema, profile: ProfilePlan, num_records: int) -> int:
     """The longest that rows can be under this noise. Only public facts and the number of records enter."""
-    noise = histogram_noise(schema.columns, profile.budget)[: len(schema.columns)]
-    rare = [rare_share(scale, num_records) for scale in noise]
+    rare = [rare_share(scale, num_records) for scale in least_noise(schema.columns, profile.budget)]
     return largest_dim(schema, FINENESS[settings.kind], rare) or 0
 
 

@@ -114,6 +114,14 @@ class Release(Artefact):
         self.schema = Schema.from_dict(manifest.schema)
         self.codebook = Codebook.from_parts(self.schema, manifest.codebook, arrays)
 
+    @property
+    def unlearnt(self) -> tuple[str, ...]:
+        """Columns of which nothing, or not even half, stood out from the noise: rows drawn from this say little there.
+
+        Declaring their bounds or categories helps, and so does a larger ε.
+        """
+        return tuple(code.column.name for code in self.codebook.codes if not code.is_learnt)
+
 
 def _class_of(manifest: Manifest) -> Callable[[Path, Manifest, dict[str, NDArray[Any]]], Artefact]:
     """The class of a release, by its schema and kind; its mechanism has to be of that class."""

@@ -9,7 +9,7 @@ from microtome.schema.grid import initial_cells
 from microtome.schema.image import ImageSchema
 from microtome.schema.image_code import ImageCode
 from microtome.schema.margins import COARSE, FINE, Fineness, project_to_simplex
-from microtome.schema.rounding import Rounding, rounding_classes
+from microtome.schema.rounding import Rounding, RoundingClasses, rounding_classes
 
 __all__ = [
     "COARSE",
@@ -29,6 +29,7 @@ __all__ = [
     "NumberCells",
     "Outside",
     "Rounding",
+    "RoundingClasses",
     "Schema",
     "initial_cells",
     "largest_dim",

@@ -41,9 +41,10 @@ class NumberCells:
         return np.clip(found, 0, self.num_values - 1)
 
     def singletons(self) -> NDArray[np.bool_]:
-        """Which cells hold one value only (one whole number, or exactly zero)."""
-        width = np.diff(self.edges)
-        return width <= (1.0 if self.integral else np.nextafter(0.0, 1.0))
+        """Which cells hold one value only."""
+        low, high = self.edges[:-1], self.edges[1:]
+        single: NDArray[np.bool_] = high <= (low + 1.0 if self.integral else np.nextafter(low, np.inf))
+        return single
 
     def middles(self) -> NDArray[np.float64]:
         """The mean of the values in each cell, if they are spread evenly."""

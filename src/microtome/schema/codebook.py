@@ -28,10 +28,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.errors import SchemaError
-from microtome.schema.cells import NumberCells
 from microtome.schema.column import Column
 from microtome.schema.column_code import ColumnCode, code_from_parts
 from microtome.schema.document import Schema
+from microtome.schema.domain import MOST_CELLS
 from microtome.schema.grid import initial_cells
 from microtome.schema.margins import Fineness, most_category_levels, most_number_levels
 
@@ -65,8 +65,8 @@ def largest_dim(schema: Schema, fineness: Fineness, rare_shares: Sequence[float]
 
 def _most_levels(column: Column, fineness: Fineness, rare_share: float = 0.0) -> int | None:
     cells = initial_cells(column)
-    if isinstance(cells, NumberCells):
-        return most_number_levels(len(cells), column.bins, rare_share, fineness)
+    if not column.kind.is_categorical:
+        return most_number_levels(MOST_CELLS if cells is None else len(cells), column.bins, rare_share, fineness)
     pool = fineness.pool if column.pool is None else column.pool
     return most_category_levels(None if cells is None else len(cells), pool, rare_share)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from microtome.errors import SchemaError
 from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells, numbers_to_arrow
 from microtome.schema.column import DTYPES, Column
+from microtome.schema.domain import covering_range
 from microtome.schema.margins import (
     COARSE,
     Fineness,
@@ -23,12 +24,17 @@ from microtome.schema.margins import (
     number_levels,
     project_to_simplex,
     rare_share,
-    significant_range,
 )
 from microtome.schema.rounding import RoundedCells, Rounding, rounding_classes
 
 _SUM_SLACK = 1e-6
 """How far from 1 the margins of a file may add up to."""
+_CERTAIN = 4.0
+"""Standard deviations of the noise above which values are taken to be missing at all."""
+_LIKELY = 2.5
+"""The same of categories that are not shown. They have the noise of all that are, and leaving them out costs more."""
+_UNKNOWN = 0.5
+"""Share of "(other)" from which on a column's categories are not known."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,6 +49,8 @@ class ColumnCode:
         margins: Share of each cell, made from ``counts``.
         levels: The level of each cell.
         rounding: How round its numbers are, where cells do not tell.
+        search_noise: Standard deviation of the noise of every histogram that was needed to find its cells.
+        found: Whether anything stood out from the noise. If not, the cells say nothing of the column.
     """
 
     column: Column
@@ -52,6 +60,8 @@ class ColumnCode:
     margins: NDArray[np.float64]
     levels: NDArray[np.int64]
     rounding: Rounding | None = None
+    search_noise: tuple[float, ...] = ()
+    found: bool = True
 
     @classmethod
     def from_counts(
@@ -64,23 +74,30 @@ class ColumnCode:
         total: float,
         fineness: Fineness = COARSE,
         rounding: tuple[NDArray[np.float64], float] | None = None,
+        likely: tuple[float, float] | None = None,
+        search_noise: tuple[float, ...] = (),
     ) -> ColumnCode:
         """Settle bounds, margins and levels of a column from its noisy counts.
 
         ``fineness`` is for columns that say nothing of it themselves, ``rounding`` the noisy counts of its rounding
-        classes with the standard deviation of their noise.
+        classes with the standard deviation of their noise, ``likely`` where the search has found its numbers, and
+        ``search_noise`` the noise of that search.
         """
-        if isinstance(cells, NumberCells) and not column.is_declared:
-            cells, counts = _trim(cells, counts, noise_scale)
-        margins = project_to_simplex(_denoised(cells, counts, noise_scale), total)
+        if isinstance(cells, NumberCells) and likely is not None:
+            cells, counts = _trim(cells, counts, noise_scale, total, likely)
+        learns = not column.is_declared
+        margins = _margins(cells, counts, noise_scale, total, learns=learns)
         rounded = None
         if rounding is not None:
             assert isinstance(cells, NumberCells)
-            rounded = Rounding.from_counts(column, *rounding, cells=cells, margins=margins)
+            rounded = Rounding.from_counts(column, *rounding, cells=cells, margins=margins, total=total)
             margins = rounded.possible(cells, margins)
+            if learns:
+                cells = _closed(cells, rounded)
         rare = rare_share(noise_scale, total)
         if isinstance(cells, NumberCells):
-            levels = number_levels(cells, margins, column.bins, rare, fineness)
+            single = None if rounded is None else rounded.singletons(cells)
+            levels = number_levels(cells, margins, column.bins, rare, fineness, single=single)
         else:
             pool = fineness.pool if column.pool is None else column.pool
             levels = category_levels(margins, pool, rare, missing=cells.missing)
@@ -92,7 +109,18 @@ class ColumnCode:
             margins=margins,
             levels=levels,
             rounding=rounded,
+            search_noise=search_noise,
+            found=likely is not None or not search_noise,
         )
+
+    @cached_property
+    def is_learnt(self) -> bool:
+        """Whether the release knows this column: its values are declared, or most of them stood out from the noise."""
+        if self.column.is_declared:
+            return True
+        if isinstance(self.cells, NumberCells):
+            return self.found
+        return bool(self.margins[len(self.cells.categories)] < _UNKNOWN)
 
     @cached_property
     def num_levels(self) -> int:
@@ -177,6 +205,8 @@ class ColumnCode:
         """The code as plain values and arrays, for a file."""
         arrays: dict[str, NDArray[Any]] = {"counts": self.counts, "margins": self.margins, "levels": self.levels}
         entry: dict[str, Any] = {"noise_scale": self.noise_scale}
+        if self.search_noise:
+            entry |= {"search_noise": list(self.search_noise), "found": self.found}
         if isinstance(self.cells, NumberCells):
             arrays["edges"] = self.cells.edges
         else:
@@ -227,6 +257,8 @@ def code_from_parts(
         margins=margins,
         levels=levels,
         rounding=_rounding_from_parts(column, entry, prefix, arrays),
+        search_noise=tuple(_checked_noise(column, value) for value in entry.get("search_noise", ())),
+        found=_checked_truth(column, entry.get("found", True)),
     )
 
 
@@ -268,6 +300,12 @@ def _checked_noise(column: Column, value: Any) -> float:
     return float(value)
 
 
+def _checked_truth(column: Column, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise SchemaError(f"column {column.name!r}: 'found' is {value!r}; it must be true or false")
+    return value
+
+
 def _rounding_from_parts(
     column: Column, entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
 ) -> Rounding | None:
@@ -283,21 +321,41 @@ def _rounding_from_parts(
 
 
 def _trim(
-    cells: NumberCells, counts: NDArray[np.float64], noise_scale: float
+    cells: NumberCells, counts: NDArray[np.float64], noise_scale: float, total: float, likely: tuple[float, float]
 ) -> tuple[NumberCells, NDArray[np.float64]]:
-    """Cut a grid of undeclared bounds to the range in which there are records."""
-    first, last = significant_range(counts[: cells.num_values], noise_scale)
-    edges = cells.edges[first : last + 1]
-    kept = np.concatenate([counts[first:last], counts[cells.num_values :]])
-    return NumberCells(edges=edges, integral=cells.integral, missing=cells.missing), kept
+    """Cut learnt cells to the range in which there are records, ``likely`` being where the search has found them."""
+    values, missing = counts[: cells.num_values], counts[cells.num_values :]
+    total -= max(float(missing.sum()), 0.0)
+    places = np.searchsorted(cells.edges, likely)
+    first, last = covering_range(values, noise_scale, total, (int(places[0]), int(places[1])))
+    trimmed = NumberCells(edges=cells.edges[first : last + 1], integral=cells.integral, missing=cells.missing)
+    return trimmed, np.concatenate([values[first:last], missing])
 
 
-def _denoised(cells: Cells, counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
-    """Counts of numbers with tails that fall; counts of categories as they are."""
-    if not isinstance(cells, NumberCells):
-        return counts
-    values = falling_tails(counts[: cells.num_values], noise_scale)
-    return np.concatenate([values, counts[cells.num_values :]])
+def _closed(cells: NumberCells, rounding: Rounding) -> NumberCells:
+    """The cells with the last one cut to the one number that it holds, if it holds one: that is the largest of all."""
+    if cells.integral or not rounding.singletons(cells)[-1]:
+        return cells
+    edges = cells.edges.copy()
+    edges[-1] = np.nextafter(edges[-2], np.inf)
+    return replace(cells, edges=edges)
+
+
+def _margins(
+    cells: Cells, counts: NDArray[np.float64], noise_scale: float, total: float, *, learns: bool
+) -> NDArray[np.float64]:
+    """Shares of cells. Tails of numbers fall, and missing or other values that noise may have made are none."""
+    counts, kept = counts.copy(), np.ones(len(cells), dtype=bool)
+    if isinstance(cells, NumberCells):
+        counts[: cells.num_values] = falling_tails(counts[: cells.num_values], noise_scale)
+    elif learns and cells.categories:
+        place = len(cells.categories)
+        kept[place] = counts[place] > _LIKELY * noise_scale * math.sqrt(len(cells) - 1)
+    if cells.missing:
+        kept[-1] = counts[-1] > _CERTAIN * noise_scale
+    margins = np.zeros(len(cells))
+    margins[kept] = project_to_simplex(counts[kept], total)
+    return margins
 
 
 def _json_type(arrow_type: pa.DataType) -> pa.DataType:
