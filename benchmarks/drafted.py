@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
-from census import TARGET, Source, data_folder, load_task
+from census import Source, data_folder, load_task
 from microtome.private import draft_schema, release
 from microtome.published import Release
 from microtome.schema import Column, Kind, NumberCells, Outside, Schema
@@ -64,6 +64,7 @@ class Example:
 
     @property
     def target(self) -> str:
+        """The column to be predicted."""
         assert self.declared.target is not None
         return self.declared.target
 

@@ -8,6 +8,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,9 @@ from microtome.private import (
     table_source,
 )
 from microtome.private.image_plan import IMAGE_PROFILE_SHARE
+from microtome.private.profile import Tally, total_weight
+from microtome.private.profile_budget import ProfileBudget
+from microtome.private.searching import SearchPass, start_search
 from microtome.published import ImageRelease, Release
 from microtome.schema import Codebook, Column, ImageSchema, Kind, Schema
 
@@ -64,7 +68,7 @@ class SilentRandomness(FixedRandomness):
 
     def stream(self, purpose: str, block: int = 0) -> np.random.Generator:
         usual = super().stream(purpose, block)
-        if purpose in ("noise", "profile", "profile-total"):
+        if purpose in ("noise", "profile", "profile-total") or purpose.startswith("search"):
             return SilentGenerator(usual.bit_generator)
         return usual
 
@@ -189,6 +193,24 @@ def people_schema(**changes: dict[str, Any]) -> Schema:
     }
     columns = [Column(name=name, **{**entries, **changes.get(name, {})}) for name, entries in described.items()]
     return Schema(columns=tuple(columns), target="owner")
+
+
+def searched(
+    table: pa.Table, schema: Schema, budget: ProfileBudget, randomness: Randomness
+) -> tuple[Tally, ProfileBudget]:
+    """The counts of a table on the cells that its search finds, and what the search leaves of the budget."""
+    protects = budget.neighbours.protects_count
+    whole = replace(
+        budget,
+        weight=total_weight(schema.columns, protects_count=protects),
+        num_learnt=max(sum(not column.is_declared for column in schema.columns), 1),
+    )
+    counting: Any = start_search(schema, whole, lambda domains, left: (Tally(schema, domains), left))  # type: ignore
+    while isinstance(counting, SearchPass):
+        counting.add(table)
+        counting = counting.publish(randomness, table.num_rows).following
+    counting[0].add(table)
+    return counting
 
 
 def sorted_rows(rows: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ needs to know. What several have counted merges exactly. Counts leave this packa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from threading import Lock
 
 import numpy as np
@@ -74,17 +74,17 @@ class SparseHistogram:
         self._check(len(self.counts))
 
     def shown(
-        self, scale: float, threshold: float, stream: np.random.Generator
+        self, scale: float, threshold: float, stream: np.random.Generator, known: Collection[object] = ()
     ) -> tuple[list[object], NDArray[np.float64]]:
         """Values whose noisy count passes the threshold, in sorted order; and these counts, that of missing ones last.
 
-        Missing values are no secret: their noisy count is given whatever it is.
+        Missing values, and those that are known, are no secret: their noisy counts are given whatever they are.
         """
-        known = sorted(value for value in self.counts if value is not None)  # type: ignore[type-var]
-        exact = [self.counts[value] for value in known] + [self.counts[None]]
+        found = sorted({*self.counts, *known} - {None})  # type: ignore[type-var]
+        exact = [self.counts[value] for value in found] + [self.counts[None]]
         noisy = noisy_counts(np.array(exact, dtype=float), scale, stream)
-        kept = np.flatnonzero(noisy[:-1] > threshold)
-        return [known[place] for place in kept], np.append(noisy[kept], noisy[-1])
+        kept = [place for place, value in enumerate(found) if noisy[place] > threshold or value in known]
+        return [found[place] for place in kept], noisy[[*kept, -1]]
 
 
 Histogram = DenseHistogram | SparseHistogram

@@ -25,7 +25,7 @@ from microtome.accounting import (
 from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.private.profile import total_weight
 from microtome.private.profile_budget import ProfileBudget
-from microtome.private.searching import SEARCH_HISTOGRAMS, is_searched
+from microtome.private.searching import SEARCH_HISTOGRAMS, chances_to_show, is_searched
 from microtome.private.settings import FINENESS, PrivacySettings
 from microtome.private.slicing import MOST_COORDINATES
 from microtome.published import ReleaseKind
@@ -138,8 +138,8 @@ def longest_rows(schema: Schema) -> int:
 
 def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     """The profile's share of the budget."""
-    learnt = sum(not column.is_declared for column in schema.columns)
-    threshold = _FAILURE_SHARE * settings.delta if learnt else 0.0
+    chances = sum(map(chances_to_show, schema.columns))
+    threshold = _FAILURE_SHARE * settings.delta if chances else 0.0
     histograms = len(schema.columns) + sum(rounding_classes(column) is not None for column in schema.columns)
     histograms += SEARCH_HISTOGRAMS * sum(map(is_searched, schema.columns))
     touched = histograms * settings.neighbours.cells_changed + 1
@@ -157,7 +157,7 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
         mu=mu,
         threshold_delta=threshold,
         neighbours=settings.neighbours,
-        num_learnt=max(learnt, 1),
+        num_chances=max(chances, 1),
         weight=total_weight(schema.columns, protects_count=settings.neighbours.protects_count),
     )
     return ProfilePlan(budget=budget, events=(GaussianEvent(mu=mu), *failures))

@@ -6,11 +6,11 @@ up to the profile's μ². Wide columns get more of it: the total variation of a 
 and Σ K_c·σ_c at fixed Σ 1/σ_c² is least for 1/σ_c² ∝ K_c^(2/3).
 
 Numbers whose cells hold many values are counted a second time, by how round they are: a histogram more, to which a
-record adds at most 1, and which gets little. Where numbers had to be searched for, the search has done so.
+record adds at most 1, and which gets little.
 
-Categories that nobody declared are learnt by thresholding: a category is kept if its noisy count exceeds T. A
-category that only one record has must not show, save with a probability that the ledger counts in δ. What all
-the others have together is the total less what is shown: counting it would touch the same record twice.
+What nobody declared has been searched for (``searching``). Numbers are counted on the cells that were found. Categories
+are counted all, and those are shown that the search has found, and those whose noisy count exceeds a threshold T: one
+that only one record has must not show, save with a probability that the ledger counts in δ.
 
 The total is public, except under ``add-remove``: there it is one more count, with a noise of its own.
 """
@@ -18,13 +18,15 @@ The total is public, except under ``add-remove``: there it is one more count, wi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from microtome.errors import MicrotomeError
+from microtome.private.domain import Domain
 from microtome.private.histograms import (
     Histogram,
     SparseHistogram,
@@ -34,7 +36,7 @@ from microtome.private.histograms import (
 )
 from microtome.private.profile_budget import ProfileBudget, histogram_weights
 from microtome.private.randomness import Randomness, noisy_counts
-from microtome.private.searching import Domain, is_searched, search_weight
+from microtome.private.searching import is_searched, search_weight
 from microtome.schema import (
     COARSE,
     CategoryCells,
@@ -47,9 +49,13 @@ from microtome.schema import (
     initial_cells,
     rounding_classes,
 )
-from microtome.schema.domain import MOST_CELLS
 
-_WIDTH_UNKNOWN = 128
+_WIDTH_CATEGORIES, _WIDTH_NUMBERS = 64, 128
+"""Cells that columns are expected to have once they are searched for."""
+_WIDTH_INCOMPLETE = 256
+"""As how many cells categories count of which some are yet to be found."""
+_WIDTH_LEARNT = 32
+"""As how many cells a learnt column counts at least: what few cells hold decides on more than their own error."""
 _WIDTH_MOST = 1024
 _WIDTH_TOTAL = 8
 _WIDTH_ROUNDING = 8
@@ -73,10 +79,7 @@ class Tally:
         self.num_rows = 0
         self._columns, self._domains = schema.columns, domains or {}
         self._cells = [self._cells_of(place, column) for place, column in enumerate(schema.columns)]
-        self._histograms: list[Histogram] = [
-            category_histogram(column) if cells is None else cell_histogram(column, cells)
-            for column, cells in zip(schema.columns, self._cells, strict=True)
-        ]
+        self._histograms = [_histogram(*described) for described in zip(schema.columns, self._cells, strict=True)]
         classes = {place: rounding_classes(column) for place, column in enumerate(schema.columns)}
         self._rounding = {
             place: rounding_histogram(schema.columns[place], found)
@@ -122,9 +125,9 @@ class Tally:
         ``num_records`` is the number of records where null ones, which count in no cell, are among them.
         """
         protected = budget.neighbours.protects_count
-        widths = [*map(_width, self._cells), *[_WIDTH_ROUNDING] * len(self._rounding), *[_WIDTH_TOTAL] * protected]
-        scales = budget.noise_scales(widths)
-        rounding_scales = dict(zip(self._rounding, scales[len(self._cells) :], strict=False))
+        widths = [self._width(index) for index in range(self.num_columns)]
+        scales = budget.noise_scales(widths + [_WIDTH_ROUNDING] * len(self._rounding) + [_WIDTH_TOTAL] * protected)
+        rounding_scales = dict(zip(self._rounding, scales[self.num_columns :], strict=False))
         total = float(self.num_rows if num_records is None else num_records)
         if protected:
             stream = randomness.stream("profile-total")
@@ -152,47 +155,71 @@ class Tally:
             )
         return Profile(codebook=Codebook(codes=tuple(codes), centred=centred), total=total)
 
-    def _cells_of(self, place: int, column: Column) -> Cells | None:
-        """The cells to count a column on; ``None`` for categories that have yet to be learnt."""
-        return self._domains[place].cells if is_searched(column) else initial_cells(column)
+    def _width(self, index: int) -> int:
+        """Cells, by which columns share the budget; more where categories are yet to be found."""
+        if index not in self._domains:
+            return _width(self._cells[index])
+        return max(_width(self._cells[index]), _WIDTH_LEARNT if self._domains[index].complete else _WIDTH_INCOMPLETE)
 
     def _noisy(
         self, index: int, budget: ProfileBudget, scale: float, total: float, stream: np.random.Generator
     ) -> tuple[Cells, NDArray[np.float64]]:
-        """The cells of a column and their noisy counts; categories that do not pass the threshold are "(other)"."""
-        histogram, cells, missing = self._histograms[index], self._cells[index], self._columns[index].missing
+        """The cells of a column and their noisy counts; categories that are not shown have the rest of all records.
+
+        Counting them would touch a record twice.
+        """
+        histogram, cells = self._histograms[index], self._cells[index]
         if not isinstance(histogram, SparseHistogram):
-            assert cells is not None
             return cells, histogram.noisy(scale, stream)
-        shown, noisy = histogram.shown(scale, budget.threshold(scale), stream)
-        counts = noisy if missing else noisy[:-1]
-        found = CategoryCells(categories=tuple(shown), other=True, missing=missing)  # type: ignore[arg-type]
+        assert isinstance(cells, CategoryCells)
+        shown, noisy = histogram.shown(scale, budget.threshold(scale), stream, known=set(cells.categories))
+        counts = noisy if cells.missing else noisy[:-1]
+        found = replace(cells, categories=tuple(shown))  # type: ignore[arg-type]
         return found, np.insert(counts, len(shown), total - counts.sum())
+
+    def _cells_of(self, place: int, column: Column) -> Cells:
+        if place in self._domains:
+            return self._domains[place].cells
+        cells = initial_cells(column)
+        if cells is None:
+            raise MicrotomeError(f"column {column.name!r} was not searched for; nothing is released")
+        return cells
+
+
+def _histogram(column: Column, cells: Cells) -> Histogram:
+    """Categories that nobody has declared may be others than those that are known by now."""
+    return category_histogram(column) if _learns_categories(column) else cell_histogram(column, cells)
+
+
+def _learns_categories(column: Column) -> bool:
+    return column.kind.is_categorical and is_searched(column)
 
 
 def total_weight(columns: Sequence[Column], *, protects_count: bool) -> float:
-    """Weights of all histograms that search and profile may count: what the budget is shared by. Public facts."""
-    widths = [_width(initial_cells(column)) for column in columns]
-    widths += [_WIDTH_ROUNDING] * sum(_rounds_in_profile(column) for column in columns)
-    widths += [_WIDTH_TOTAL] * protects_count
+    """Weights of all histograms of search and profile, by which the budget is shared. Public facts."""
+    widths = [_expected_width(column) for column in columns] + [_WIDTH_TOTAL] * protects_count
+    widths += [_WIDTH_ROUNDING] * sum(rounding_classes(column) is not None and column.is_declared for column in columns)
     return float(histogram_weights(widths).sum()) + sum(map(search_weight, columns))
 
 
 def least_noise(columns: Sequence[Column], budget: ProfileBudget) -> list[float]:
     """The least noise that the counts of each column can have, whatever the search finds; public facts.
 
-    Of all columns that are searched for, none may have been left more cells than this one.
+    That is if no other column that is searched for has more than one cell, and the search had cost nothing.
     """
-    known = [None if is_searched(column) else _width(initial_cells(column)) for column in columns]
+    known = [None if is_searched(column) else _expected_width(column) for column in columns]
     least = histogram_weights([1 if width is None else width for width in known])
-    most = histogram_weights([MOST_CELLS if width is None else width for width in known])
+    most = histogram_weights([_WIDTH_MOST if width is None else width for width in known])
     shares = most / (least.sum() - least + most)
     return [float(np.sqrt(budget.neighbours.cells_changed / share) / budget.mu) for share in shares]
 
 
-def _rounds_in_profile(column: Column) -> bool:
-    return rounding_classes(column) is not None and not is_searched(column)
+def _expected_width(column: Column) -> int:
+    cells = initial_cells(column)
+    if cells is not None:
+        return _width(cells)
+    return _WIDTH_CATEGORIES if column.kind.is_categorical else _WIDTH_NUMBERS
 
 
-def _width(cells: Cells | None) -> int:
-    return _WIDTH_UNKNOWN if cells is None else min(len(cells), _WIDTH_MOST)
+def _width(cells: Cells) -> int:
+    return min(len(cells), _WIDTH_MOST)

@@ -23,14 +23,14 @@ class ProfileBudget:
         mu: Gaussian privacy parameter of all that is left to be counted.
         threshold_delta: Probability, in all, that a category or number of one record alone shows.
         neighbours: The relation under which both hold.
-        num_learnt: Columns whose categories or numbers are to be learnt.
+        num_chances: How often a category or number of one record alone may show, all columns together.
         weight: Weights of all histograms that are left, among which μ² is shared.
     """
 
     mu: float
     threshold_delta: float
     neighbours: Neighbours
-    num_learnt: int = 1
+    num_chances: int = 1
     weight: float = 1.0
 
     def noise_of(self, weight: float) -> float:
@@ -52,10 +52,10 @@ class ProfileBudget:
         """The noisy count T below which an undeclared category, or a common number, is not shown.
 
         A category with one record passes with probability Φ(−(T−1)/σ), T raised by the half step by which the
-        grid may round a count up. At most one such category a column tells neighbours apart, two where a record
+        grid may round a count up. At most one such category a histogram tells neighbours apart, two where a record
         is replaced.
         """
-        tail = self.threshold_delta / (self.num_learnt * self.neighbours.cells_changed)
+        tail = self.threshold_delta / (self.num_chances * self.neighbours.cells_changed)
         return float(1.0 + noise_scale * (norm.isf(tail) + 0.5 / GRID))
 
 

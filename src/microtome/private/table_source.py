@@ -19,6 +19,7 @@ from microtome.accounting import Event
 from microtome.errors import SchemaError
 from microtome.private.aggregating import AggregateTally, TableBudget, plan_aggregates, plan_tables, table_bytes
 from microtome.private.cell_index import cell_indices
+from microtome.private.domain import Domain
 from microtome.private.memory import check_memory
 from microtome.private.passes import Blocks, Pass, Plan, Published
 from microtome.private.pipeline import ordered_map
@@ -26,7 +27,7 @@ from microtome.private.plan import ProfilePlan, SlicePlan, padded_rows, plan_pro
 from microtome.private.profile import Profile, Tally, least_noise
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import GRID, Randomness, poisson_sample
-from microtome.private.searching import Domain, start_search
+from microtome.private.searching import start_search
 from microtome.private.settings import FINENESS, PrivacySettings, RunSettings
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism, draw_directions

@@ -110,7 +110,7 @@ class ColumnCode:
             levels=levels,
             rounding=rounded,
             search_noise=search_noise,
-            found=likely is not None or not search_noise,
+            found=column.kind.is_categorical or likely is not None or not search_noise,
         )
 
     @cached_property
