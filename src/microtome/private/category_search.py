@@ -31,14 +31,14 @@ class CategoryFinding:
         column: Its description.
         categories: Those that are shown.
         noise: Of the histogram, once it is counted.
-        complete: Whether hardly any record has another category.
+        left: About which share of all records has another category; 0 if that is hardly any.
     """
 
     index: int
     column: Column
     categories: tuple[Value, ...] = ()
     noise: tuple[float, ...] = ()
-    complete: bool = False
+    left: float = 1.0
 
     def questions(self) -> list[Question]:
         """All categories, once."""
@@ -48,18 +48,17 @@ class CategoryFinding:
         """The categories that are shown by now."""
         if name != "categories":
             raise MicrotomeError(f"the search for categories has no question {name!r}; nothing is released")
-        complete = _are_all(answer, scale, total)
-        return replace(self, categories=tuple(answer.values), noise=(scale,), complete=complete)
+        return replace(self, categories=tuple(answer.values), noise=(scale,), left=_left(answer, scale, total))
 
     def domain(self) -> Domain:
         """What the profile is to know."""
         cells = CategoryCells(categories=self.categories, other=True, missing=self.column.missing)
-        return Domain(cells=cells, search_noise=self.noise, complete=self.complete)
+        return Domain(cells=cells, search_noise=self.noise, left=self.left)
 
 
-def _are_all(answer: Answer, scale: float, total: float | None) -> bool:
-    """Whether the shown categories have so many records that hardly any is left; unknown without their number."""
+def _left(answer: Answer, scale: float, total: float | None) -> float:
+    """The share of all records that have no shown category, at the upper end of its error; 1 without their number."""
     if total is None:
-        return False
-    left = total - float(answer.counts.sum())
-    return left + _CERTAIN * scale * math.sqrt(len(answer.counts)) < _HARDLY_ANY * total
+        return 1.0
+    left = total - float(answer.counts.sum()) + _CERTAIN * scale * math.sqrt(len(answer.counts))
+    return min(left / total, 1.0) if left > _HARDLY_ANY * total else 0.0

@@ -46,14 +46,14 @@ class Domain:
         likely: The ends between which numbers were found; ``None`` if nothing stood out, and of categories.
         rounding: Noisy counts of its rounding classes, with their noise.
         search_noise: Noise of all other histograms of the search.
-        complete: Whether hardly any record has a category that is not known.
+        left: About which share of all records has a category that is not known.
     """
 
     cells: Cells
     likely: tuple[float, float] | None = None
     rounding: tuple[NDArray[np.float64], float] | None = None
     search_noise: tuple[float, ...]
-    complete: bool = True
+    left: float = 0.0
 
 
 class Finding(Protocol):

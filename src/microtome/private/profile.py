@@ -125,8 +125,7 @@ class Tally:
         ``num_records`` is the number of records where null ones, which count in no cell, are among them.
         """
         protected = budget.neighbours.protects_count
-        widths = [self._width(index) for index in range(self.num_columns)]
-        scales = budget.noise_scales(widths + [_WIDTH_ROUNDING] * len(self._rounding) + [_WIDTH_TOTAL] * protected)
+        scales = budget.noise_by_weight(self._weights(protects_count=protected))
         rounding_scales = dict(zip(self._rounding, scales[self.num_columns :], strict=False))
         total = float(self.num_rows if num_records is None else num_records)
         if protected:
@@ -155,11 +154,19 @@ class Tally:
             )
         return Profile(codebook=Codebook(codes=tuple(codes), centred=centred), total=total)
 
-    def _width(self, index: int) -> int:
-        """Cells, by which columns share the budget; more where categories are yet to be found."""
-        if index not in self._domains:
-            return _width(self._cells[index])
-        return max(_width(self._cells[index]), _WIDTH_LEARNT if self._domains[index].complete else _WIDTH_INCOMPLETE)
+    def _weights(self, *, protects_count: bool) -> NDArray[np.float64]:
+        """By which histograms share the budget; categories of which some are yet to be found have half, if need be."""
+        least = [_WIDTH_LEARNT if index in self._domains else 1 for index in range(self.num_columns)]
+        widths = [max(_width(cells), few) for cells, few in zip(self._cells, least, strict=True)]
+        weights = histogram_weights(widths + [_WIDTH_ROUNDING] * len(self._rounding) + [_WIDTH_TOTAL] * protects_count)
+        left = np.zeros(len(weights))
+        for index, domain in self._domains.items():
+            left[index] = domain.left
+        if not left.any():
+            return weights
+        others = float(weights[left == 0.0].sum())
+        whole = max(others, float(histogram_weights([_WIDTH_INCOMPLETE])[0]) * int((left > 0.0).sum()))
+        return np.where(left > 0.0, whole * left / left.sum(), weights)
 
     def _noisy(
         self, index: int, budget: ProfileBudget, scale: float, total: float, stream: np.random.Generator

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from microtome.accounting import Neighbours
@@ -44,8 +45,11 @@ class ProfileBudget:
 
     def noise_scales(self, widths: Sequence[int]) -> list[float]:
         """Noise of each histogram where those of the given numbers of cells share all that is left."""
-        shares = histogram_weights(widths)
-        shares /= shares.sum()
+        return self.noise_by_weight(histogram_weights(widths))
+
+    def noise_by_weight(self, weights: NDArray[np.float64]) -> list[float]:
+        """Noise of each histogram where those of the given weights share all that is left."""
+        shares = weights / weights.sum()
         return [float(np.sqrt(self.neighbours.cells_changed / share) / self.mu) for share in shares]
 
     def threshold(self, noise_scale: float) -> float:
@@ -59,6 +63,7 @@ class ProfileBudget:
         return float(1.0 + noise_scale * (norm.isf(tail) + 0.5 / GRID))
 
 
-def histogram_weights(widths: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def histogram_weights(widths: Sequence[int]) -> NDArray[np.float64]:
     """K^⅔ of each number of cells."""
-    return np.array(widths, dtype=float) ** (2.0 / 3.0)
+    weights: NDArray[np.float64] = np.array(widths, dtype=float) ** (2.0 / 3.0)
+    return weights
