@@ -13,7 +13,7 @@ from microtome.errors import ParameterError
 from microtome.private import PrivacySettings
 from microtome.private.image_plan import IMAGE_PROFILE_SHARE
 from microtome.private.plan import plan_profile
-from microtome.private.settings import NO_PIVOT, PROFILE_SHARES
+from microtome.private.settings import NO_PIVOT, default_profile_share
 from microtome.published import Artefact, ImageMomentsMechanism, ReleaseKind
 from microtome.schema import Column, ImageSchema, Kind, Schema, initial_cells
 
@@ -161,7 +161,7 @@ class AuditSetting:
             subsample=self.subsample,
             pivot=self.pivot,
             capacity=capacity if padded else None,
-            profile_share=IMAGE_PROFILE_SHARE if self.images else PROFILE_SHARES[kind],
+            profile_share=IMAGE_PROFILE_SHARE if self.images else default_profile_share(kind, self._table_schema()),
             allow_large_delta=True,
         )
 
@@ -170,8 +170,7 @@ class AuditSetting:
         return self._image_scene() if self.images else self._table_scene()
 
     def _table_scene(self) -> TableScene:
-        schema = self.schema or self._own_schema()
-        assert isinstance(schema, Schema)
+        schema = self._table_schema()
         counted = self.kind is AuditKind.AGGREGATES
         spots = _LEVELS if counted else _CELLS
         widest = max(_num_cells(column, spots) for column in schema.columns)
@@ -228,9 +227,14 @@ class AuditSetting:
     def _crowd_size(self, schema: Schema, spots: int) -> int:
         """As many records as make every value of the crowd stand out from the profile's noise."""
         budget = plan_profile(self.privacy(capacity=2), schema).budget
-        widths = [64 if (cells := initial_cells(column)) is None else len(cells) for column in schema.columns]
+        widths = [128 if (cells := initial_cells(column)) is None else len(cells) for column in schema.columns]
         wanted = _STANDING_OUT * spots * max(budget.noise_scales([*widths, 8]))
         return math.ceil(min(max(wanted, _SMALLEST_CROWD), _LARGEST_CROWD))
+
+    def _table_schema(self) -> Schema:
+        schema = self.schema or self._own_schema()
+        assert isinstance(schema, Schema)
+        return schema
 
     def _own_schema(self) -> Schema:
         """Columns on which many targets have cells of their own."""

@@ -88,7 +88,8 @@ def release(
     profile_share: Annotated[
         float | None,
         typer.Option(
-            help="Share of the budget spent on one-way histograms.", show_default="0.2 for aggregates, 0.1 for records"
+            help="Share of the budget spent on one-way histograms.",
+            show_default="0.2 for aggregates, 0.1 for records, up to 0.1 more for what is not declared",
         ),
     ] = None,
     ledger: Annotated[

@@ -67,7 +67,10 @@ def code_column(code: ColumnCode, table: CodedTable) -> CodedColumn:
         found = cells.locate(np.where(gone, 0.0, values))  # Beyond the ends is at the ends, as the release has it too.
     else:
         found = np.append(_cell_of_label(code, table.labels[name]), MISSING)[values]
-    return CodedColumn(code=code, cells=np.where(gone, len(cells) - 1 if cells.missing else MISSING, found))
+    found = np.where(gone, len(cells) - 1 if cells.missing else MISSING, found)
+    if isinstance(cells, NumberCells) and name in table.codes:
+        found = np.where(table.codes[name] >= 0, cells.num_values + table.codes[name], found)
+    return CodedColumn(code=code, cells=found)
 
 
 def compare_with_release(
@@ -309,6 +312,10 @@ def _level_labels(code: ColumnCode) -> tuple[str, ...]:
         if len(values) == 0:
             names.append("missing")
         elif isinstance(code.cells, NumberCells):
+            coded, values = values[values >= code.cells.num_values], values[values < code.cells.num_values]
+            if len(values) == 0:
+                names.append(code.column.code_texts[coded[0] - code.cells.num_values])
+                continue
             low, high = code.cells.edges[values[0]], code.cells.edges[values[-1] + 1]
             texts = short_number(code.column, low), short_number(code.column, high - code.cells.integral)
             names.append(texts[0] if texts[0] == texts[1] else f"{texts[0]} to {texts[1]}")

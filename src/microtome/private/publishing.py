@@ -16,7 +16,7 @@ from microtome.private.image_plan import IMAGE_PROFILE_SHARE
 from microtome.private.image_rows import PrivateImages, open_images
 from microtome.private.image_source import ImageSource
 from microtome.private.randomness import SystemRandomness
-from microtome.private.settings import NO_PIVOT, PROFILE_SHARES, PrivacySettings, RunSettings, option
+from microtome.private.settings import NO_PIVOT, PrivacySettings, RunSettings, default_profile_share, option
 from microtome.private.table import open_table
 from microtome.private.table_source import TableSource
 from microtome.published import Artefact, ImageRelease, Release, ReleaseKind, keep_temporary
@@ -63,7 +63,7 @@ def release(
         subsample: Poisson sampling rate, or ``None`` for all records.
         capacity: Public upper bound on the number of records, for ``add-remove``.
         profile_share: Share of the budget that the profile gets; by default a tenth for records, a fifth
-            for aggregates.
+            for aggregates, and up to a tenth more where columns are not declared.
         kind: ``aggregates`` (noise on counts over all records: far less error; whoever calls this sees the table
             anyway) or ``records`` (noise on every record, as the paper does).
         pivot: For aggregates: the column by whose classes everything is counted apart, for what three columns
@@ -79,6 +79,7 @@ def release(
     """
     signer = None if sign is None else Signer.load(sign)
     chosen = option(ReleaseKind, kind, "kind")
+    declared = schema if isinstance(schema, Schema) else Schema.load(schema)
     settings = PrivacySettings(
         kind=chosen,
         pivot=pivot,
@@ -91,7 +92,7 @@ def release(
         slice_dim=slice_dim,
         subsample=subsample,
         capacity=capacity,
-        profile_share=PROFILE_SHARES[chosen] if profile_share is None else profile_share,
+        profile_share=default_profile_share(chosen, declared) if profile_share is None else profile_share,
         allow_large_delta=allow_large_delta,
     )
     door = Door(
@@ -101,7 +102,6 @@ def release(
         dataset=dataset or (dataset_name(source) if isinstance(source, str | Path) else "table"),
         randomness=SystemRandomness(),
     )
-    declared = schema if isinstance(schema, Schema) else Schema.load(schema)
     private = TableSource(table=open_table(source), schema=declared)
     released = _written(partial(door.release, private), signer, output, source, schema, ledger, sign)
     assert isinstance(released, Release)

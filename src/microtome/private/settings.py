@@ -14,13 +14,21 @@ from microtome.accounting import Accountant, DirectionKind, Directions, Neighbou
 from microtome.errors import ParameterError, require
 from microtome.progress import Progress, silent
 from microtome.published import ReleaseKind
-from microtome.schema import COARSE, FINE
+from microtome.schema import COARSE, FINE, Schema
 
 NO_PIVOT = "none"
-PROFILE_SHARES = {ReleaseKind.RECORDS: 0.1, ReleaseKind.AGGREGATES: 0.2}
-"""What the profile gets unless told otherwise. Aggregates know pairs so well that rare categories limit them."""
+_PROFILE_SHARES = {ReleaseKind.RECORDS: 0.1, ReleaseKind.AGGREGATES: 0.2}
+"""What the profile of a declared table gets. Aggregates know pairs so well that rare categories limit them."""
+_SEARCH_SHARE = 0.1
+"""What it gets more where no column is declared."""
 FINENESS = {ReleaseKind.RECORDS: COARSE, ReleaseKind.AGGREGATES: FINE}
 """How finely values are told apart, where the schema does not say."""
+
+
+def default_profile_share(kind: ReleaseKind, schema: Schema) -> float:
+    """What search and profile get unless told otherwise: the more, the more columns are to be learnt."""
+    learnt = sum(not column.is_declared for column in schema.columns) / len(schema.columns)
+    return _PROFILE_SHARES[kind] + _SEARCH_SHARE * learnt
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,7 +118,7 @@ def _open_csv(path: Path) -> PrivateTable:
     def read(columns: Sequence[Column] | None) -> pacsv.CSVStreamingReader:
         convert = pacsv.ConvertOptions(
             strings_can_be_null=True,
-            column_types={column.name: column.arrow_type for column in columns or ()},
+            column_types={column.name: column.storage_type for column in columns or ()},
             include_columns=[column.name for column in columns] if columns else None,
         )
         try:
@@ -202,12 +202,20 @@ def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int)
     for column in schema.columns:
         array = batch.column(column.name)
         try:
-            arrays.append(_cast(array, column.arrow_type))
+            coded = pa.types.is_string(column.storage_type) and not column.kind.is_categorical
+            arrays.append(_cast(_as_text(array) if coded else array, column.storage_type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise TableError(
                 f"{origin}: column {column.name!r}, rows from {first_row}: not all values are {column.dtype}: {error}"
             ) from error
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
+
+
+def _as_text(array: pa.Array) -> pa.Array:
+    """Numbers and dates of a column that may hold texts too, as these; others as they are."""
+    if pa.types.is_floating(array.type):
+        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    return array if pa.types.is_dictionary(array.type) else array.cast(pa.string())
 
 
 def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:

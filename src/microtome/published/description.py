@@ -166,6 +166,7 @@ def column_summary(code: ColumnCode) -> dict[str, Any]:
         "kind": str(code.column.kind),
         "dtype": code.column.dtype,
         "declared": code.column.is_declared,
+        "learnt": code.is_learnt,
         "levels": code.num_levels,
         "noise_scale": code.noise_scale,
         "missing_share": missing,
@@ -173,6 +174,8 @@ def column_summary(code: ColumnCode) -> dict[str, Any]:
     if isinstance(code.cells, NumberCells):
         ends = code.cells.edges[[0, -1]] - [0.0, float(code.cells.integral)]
         values["bounds"] = [str(value) for value in code.values_of(ends).to_pylist()]
+        if code.column.codes:
+            values["codes"] = code.column.code_texts
         if code.rounding is not None:
             values["rounding_noise_scale"] = code.rounding.noise_scale
     else:

@@ -66,7 +66,8 @@ def largest_dim(schema: Schema, fineness: Fineness, rare_shares: Sequence[float]
 def _most_levels(column: Column, fineness: Fineness, rare_share: float = 0.0) -> int | None:
     cells = initial_cells(column)
     if not column.kind.is_categorical:
-        return most_number_levels(MOST_CELLS if cells is None else len(cells), column.bins, rare_share, fineness)
+        num_cells, num_codes = MOST_CELLS if cells is None else len(cells), len(column.codes)
+        return most_number_levels(num_cells, column.bins, rare_share, fineness, num_codes)
     pool = fineness.pool if column.pool is None else column.pool
     return most_category_levels(None if cells is None else len(cells), pool, rare_share)
 

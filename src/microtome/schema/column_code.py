@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from microtome.errors import SchemaError
@@ -158,9 +159,10 @@ class ColumnCode:
         """Values of the user's own type for the given cells."""
         if isinstance(self.cells, CategoryCells):
             return self._category_values().take(pa.array(self._without_other(cells, rng)))
-        missing = cells >= self.cells.num_values
-        numbers = self._drawer.draw(np.where(missing, 0, cells), rng)
-        return self.values_of(numbers, missing)
+        code = cells - self.cells.num_values
+        numbers = self._drawer.draw(np.where(code >= 0, 0, cells), rng)
+        values = self.values_of(numbers, code >= self.cells.num_codes)
+        return self._with_codes(values, code) if self.column.codes else values
 
     @cached_property
     def _drawer(self) -> NumberCells | RoundedCells:
@@ -171,6 +173,15 @@ class ColumnCode:
         """Numbers as values of the user's own type, inside the declared bounds."""
         bounds = self.column.number_bounds() or (-math.inf, math.inf)
         return numbers_to_arrow(self.column, np.clip(numbers, *bounds), missing)
+
+    def _with_codes(self, values: pa.Array, code: NDArray[np.int64]) -> pa.Array:
+        """Values in the type that has room for codes, and these where there are some."""
+        stored = self.column.storage_type
+        own = values.type == stored
+        written = pa.array(list(self.column.codes) if own else self.column.code_texts, type=stored)
+        values = values if own else values.cast(stored)
+        coded = (code >= 0) & (code < len(self.column.codes))
+        return pc.if_else(pa.array(coded), written.take(pa.array(np.where(coded, code, 0))), values)
 
     def _draw_cells(self, levels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """A cell of each given level, by the margins inside it: shares come out as nearly as whole rows allow."""
@@ -244,7 +255,7 @@ def code_from_parts(
         values = pa.array(entry["categories"], type=_json_type(column.arrow_type)).cast(column.arrow_type)
         cells = CategoryCells(categories=tuple(values.to_pylist()), other=entry["other"], missing=column.missing)
     else:
-        cells = NumberCells(edges=arrays[f"{prefix}/edges"], integral=column.kind.is_integral, missing=column.missing)
+        cells = NumberCells.of(column, arrays[f"{prefix}/edges"])
     counts, margins = arrays[f"{prefix}/counts"], arrays[f"{prefix}/margins"]
     levels = arrays[f"{prefix}/levels"]
     _check_cells(column, cells)
@@ -324,12 +335,12 @@ def _trim(
     cells: NumberCells, counts: NDArray[np.float64], noise_scale: float, total: float, likely: tuple[float, float]
 ) -> tuple[NumberCells, NDArray[np.float64]]:
     """Cut learnt cells to the range in which there are records, ``likely`` being where the search has found them."""
-    values, missing = counts[: cells.num_values], counts[cells.num_values :]
-    total -= max(float(missing.sum()), 0.0)
+    values, others = counts[: cells.num_values], counts[cells.num_values :]
+    total -= max(float(others.sum()), 0.0)
     places = np.searchsorted(cells.edges, likely)
     first, last = covering_range(values, noise_scale, total, (int(places[0]), int(places[1])))
-    trimmed = NumberCells(edges=cells.edges[first : last + 1], integral=cells.integral, missing=cells.missing)
-    return trimmed, np.concatenate([values[first:last], missing])
+    trimmed = replace(cells, edges=cells.edges[first : last + 1])
+    return trimmed, np.concatenate([values[first:last], others])
 
 
 def _closed(cells: NumberCells, rounding: Rounding) -> NumberCells:

@@ -26,7 +26,7 @@ _LEARN = "learn"
 _TARGET_SHARE = 0.25
 _LARGEST_NUMBER = 1e300
 _COLUMN_KEYS = frozenset(
-    ["name", "kind", "dtype", "categories", "bounds", "missing", "outside", "weight", "bins", "pool", "unit"],
+    ["name", "kind", "dtype", "categories", "bounds", "missing", "outside", "weight", "bins", "pool", "unit", "codes"],
 )
 _HEADER = """\
 # What is public about the table. Everything in this file is published with the release.
@@ -183,6 +183,7 @@ def _column_from_dict(entries: Any) -> Column:
         bins=_whole_number(entries["bins"], name, "bins") if "bins" in entries else None,
         pool=_number(entries["pool"], name, "pool") if "pool" in entries else None,
         unit=_text_or_none(entries.get("unit"), name, "unit"),
+        codes=_listed(entries.get("codes", []), name, "codes"),
     )
 
 
@@ -228,6 +229,12 @@ def _whole_number(value: Any, name: str, key: str) -> int:
     return value
 
 
+def _listed(value: Any, name: str, key: str) -> tuple[Any, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise SchemaError(f"column {name!r}: {key} is {value!r}; it must be a list")
+    return tuple(value)
+
+
 def _declared(value: Any, name: str, key: str, length: int | None) -> tuple[Any, ...] | None:
     if value is None or value == _LEARN:
         return None
@@ -251,6 +258,8 @@ def _column_to_dict(column: Column, target: str | None) -> dict[str, Any]:
         entries["bins"] = column.bins
     if column.kind.is_categorical and column.pool != defaults.pool:
         entries["pool"] = column.pool
+    if column.codes:
+        entries["codes"] = [_plain(code) for code in column.codes]
     if column.unit is not None:
         entries["unit"] = column.unit
     return entries

@@ -15,6 +15,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,13 +53,13 @@ Floats = NDArray[np.float64]
 
 def scale_cells(column: Column) -> NumberCells:
     """The cells with which the search begins."""
-    return NumberCells(edges=_scale_edges(column), integral=column.kind.is_integral, missing=column.missing)
+    return NumberCells.of(column, _scale_edges(column))
 
 
 def nothing_learnt(column: Column) -> NumberCells:
     """The one cell of a column of which nothing stands out."""
     end = 1.0 if column.kind.is_integral else float(np.nextafter(0.0, 1.0))
-    return NumberCells(edges=np.array([0.0, end]), integral=column.kind.is_integral, missing=column.missing)
+    return NumberCells.of(column, np.array([0.0, end]))
 
 
 def evidence(counts: Floats, noise_scale: float, mistake: float = _MISTAKE) -> tuple[int, int] | None:
@@ -141,7 +142,7 @@ def narrowed(
     below, above = cells.edges[max(first - beyond, 0) : first + 1], cells.edges[last : last + beyond + 1]
     cut = np.concatenate([_ends(below, step), inside, _ends(above, step)])
     cut = _with_values(np.unique(cut), values, integral=cells.integral)
-    finer = NumberCells(edges=cut, integral=cells.integral, missing=cells.missing)
+    finer = replace(cells, edges=cut)
     return finer, (float(inside[0]), float(inside[-1]))
 
 

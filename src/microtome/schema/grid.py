@@ -30,8 +30,7 @@ def initial_cells(column: Column) -> Cells | None:
     bounds = column.number_bounds()
     if bounds is None:
         return None
-    edges = _declared_edges(column.kind, *bounds)
-    return NumberCells(edges=edges, integral=column.kind.is_integral, missing=column.missing)
+    return NumberCells.of(column, _declared_edges(column.kind, *bounds))
 
 
 def _declared_edges(kind: Kind, low: float, high: float) -> NDArray[np.float64]:

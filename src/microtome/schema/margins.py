@@ -141,8 +141,8 @@ def number_levels(
         levels[cell] = level
         mass += values[cell]
     levels = _merge_slivers(levels, margins, point, max(0.25 * wanted, rare_share), cells.num_values)
-    if cells.missing:
-        levels[-1] = levels[:-1].max() + 1 if margins[-1] >= rare_share else levels[int(np.argmax(values))]
+    for cell in range(cells.num_values, len(cells)):  # codes and missing values
+        levels[cell] = levels[:cell].max() + 1 if margins[cell] >= rare_share else levels[int(np.argmax(values))]
     return _without_empty(levels, margins)
 
 
@@ -176,14 +176,16 @@ def most_category_levels(num_cells: int | None, pool: float, rare_share: float) 
     return min(bounds) if bounds else None
 
 
-def most_number_levels(num_cells: int, bins: int | None, rare_share: float, fineness: Fineness) -> int:
+def most_number_levels(
+    num_cells: int, bins: int | None, rare_share: float, fineness: Fineness, num_codes: int = 0
+) -> int:
     """The most levels that ``number_levels`` can give, whatever the counts.
 
     Common values have the least share of a bin, and what is left after slivers are merged a quarter of it, but for the
     bin of all there is and the level of missing values.
     """
     least = _bins(bins, rare_share, fineness)[1]
-    return min(num_cells, int(4.0 / least) + 2) if least > 0 else num_cells
+    return min(num_cells, int(4.0 / least) + 2 + num_codes) if least > 0 else num_cells
 
 
 def _bins(bins: int | None, rare_share: float, fineness: Fineness) -> tuple[int, float]:

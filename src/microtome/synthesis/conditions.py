@@ -78,7 +78,9 @@ def _value_from_text(code: ColumnCode, text: str) -> Any:
         by_name = {str(category): category for category in code.cells.categories}
         parts = [text] if text in by_name else text.split("|")
         return [by_name.get(part, by_name.get(part.capitalize(), part)) for part in parts]
-    return [_range_from_text(code, part) for part in text.split("|")]
+    codes = dict(zip(code.column.code_texts, code.column.codes, strict=True))
+    parts = [text] if text in codes else text.split("|")
+    return [codes[part] if part in codes else _range_from_text(code, part) for part in parts]
 
 
 def _range_from_text(code: ColumnCode, text: str) -> tuple[Any, Any]:
@@ -130,13 +132,16 @@ def _cut_categories(code: ColumnCode, values: list[Any]) -> ColumnCode:
 
 def _cut_numbers(code: ColumnCode, values: list[Any]) -> ColumnCode:
     """Margins inside any of the ranges, after cutting cells at their ends."""
-    ranges = [_interval(code, one) for one in values if one is not None]
+    codes = [code.column.codes.index(one) for one in values if one in code.column.codes]
+    ranges = [_interval(code, one) for one in values if one is not None and one not in code.column.codes]
     cut = _split(code, [end for interval in ranges for end in interval])
     assert isinstance(cut.cells, NumberCells)
     allowed = np.zeros(len(cut.cells), dtype=bool)
     for first, last in ranges:
         allowed[: cut.cells.num_values] |= (cut.cells.edges[:-1] >= first) & (cut.cells.edges[1:] <= last)
-    allowed[cut.cells.num_values :] = None in values
+    allowed[[cut.cells.num_values + place for place in codes]] = True
+    if cut.cells.missing:
+        allowed[-1] = None in values
     return replace(cut, margins=np.where(allowed, cut.margins, 0.0))
 
 
@@ -167,7 +172,7 @@ def _split(code: ColumnCode, points: list[float]) -> ColumnCode:
     origin = np.concatenate([parent, tail])
     return replace(
         code,
-        cells=NumberCells(edges=edges, integral=cells.integral, missing=cells.missing),
+        cells=replace(cells, edges=edges),
         counts=code.counts[origin],
         margins=code.margins[origin] * np.concatenate([share, np.ones(len(tail))]),
         levels=code.levels[origin],
