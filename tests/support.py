@@ -36,7 +36,7 @@ from microtome.private import (
 from microtome.private.image_plan import IMAGE_PROFILE_SHARE
 from microtome.private.profile import Tally, total_weight
 from microtome.private.profile_budget import ProfileBudget
-from microtome.private.searching import SearchPass, start_search
+from microtome.private.searching import SearchPass, chances_to_show, start_search
 from microtome.published import ImageRelease, Release
 from microtome.schema import Codebook, Column, ImageSchema, Kind, Schema
 
@@ -203,7 +203,7 @@ def searched(
     whole = replace(
         budget,
         weight=total_weight(schema.columns, protects_count=protects),
-        num_learnt=max(sum(not column.is_declared for column in schema.columns), 1),
+        num_chances=max(sum(map(chances_to_show, schema.columns)), 1),
     )
     counting: Any = start_search(schema, whole, lambda domains, left: (Tally(schema, domains), left))  # type: ignore
     while isinstance(counting, SearchPass):

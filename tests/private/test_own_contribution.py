@@ -7,7 +7,6 @@ product takes other last bits for another number of rows, and a bin or a clip th
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,24 +19,26 @@ from microtome.accounting import DirectionKind, Directions, Neighbours
 from microtome.adaptation.network import build_network
 from microtome.images import ImageSet
 from microtome.private.aggregating import AggregateTally, plan_aggregates, plan_tables
-from microtome.private.image_rows import PrivateImages
-from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
-from microtome.private.plan import plan_profile
 from microtome.private.histograms import (
     NUM_BUCKETS,
     DenseHistogram,
     Histogram,
     bucket_histogram,
+    category_histogram,
     cell_histogram,
     number_histogram,
+    rounding_histogram,
 )
+from microtome.private.image_rows import PrivateImages
+from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
+from microtome.private.plan import plan_profile
 from microtome.private.profile import Tally
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.searching import is_searched
 from microtome.private.settings import PrivacySettings
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.published import ReleaseKind
-from microtome.schema import Column, ImageCode, ImageSchema, Kind, NumberCells, Schema
+from microtome.schema import Column, ImageCode, ImageSchema, Kind, NumberCells, Schema, rounding_classes
 from microtome.schema.domain import scale_cells
 from microtome.schema.fixed_point import squared_norms
 from support import FixedRandomness, SilentRandomness, levels_of, people, people_schema, searched
@@ -131,26 +132,29 @@ def test_search_for_numbers(make: Callable[[int], pa.Table], schema: Schema, num
     table = make(num_rows)
     places = [(place, column) for place, column in enumerate(schema.columns) if is_searched(column)]
     everywhere = np.ones(NUM_BUCKETS, dtype=bool)
-    for cells in (scale_cells, lambda column: NumberCells(edges=EDGES, integral=False, missing=column.missing)):
-        asked = [
-            (place, partial(histogram, column, *given))
-            for place, column in places
-            for histogram, given in (
-                (cell_histogram, (cells(column),)),
-                (bucket_histogram, ()),
-                (number_histogram, (everywhere,)),
-            )
-        ]
 
-        def tally(blocks: Sequence[np.ndarray]) -> Counts:
-            counted = [(index, histogram()) for index, histogram in asked]
-            for rows in blocks:
-                block = table.take(pa.array(rows))
-                for index, histogram in counted:
-                    histogram.add(block.column(index).combine_chunks())
-            return _all_counts([histogram for _, histogram in counted])
+    def asked() -> list[tuple[int, Histogram]]:
+        found: list[tuple[int, Histogram]] = []
+        for place, column in places:
+            if column.kind.is_categorical:
+                found.append((place, category_histogram(column)))
+                continue
+            classes = rounding_classes(column)
+            cells = scale_cells(column), NumberCells.of(column, EDGES)
+            histograms = [*(cell_histogram(column, one) for one in cells), number_histogram(column, everywhere)]
+            histograms += [bucket_histogram(column), rounding_histogram(column, classes)]
+            found += [(place, histogram) for histogram in histograms]
+        return found
 
-        check_own_contribution(tally, num_rows, num_rows // 2)
+    def tally(blocks: Sequence[np.ndarray]) -> Counts:
+        counted = asked()
+        for rows in blocks:
+            block = table.take(pa.array(rows))
+            for place, histogram in counted:
+                histogram.add(block.column(place).combine_chunks())
+        return _all_counts([histogram for _, histogram in counted])
+
+    check_own_contribution(tally, num_rows, num_rows // 2)
 
 
 @pytest.mark.parametrize("num_rows", SIZES)

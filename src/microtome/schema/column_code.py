@@ -359,6 +359,8 @@ def _margins(
     counts, kept = counts.copy(), np.ones(len(cells), dtype=bool)
     if isinstance(cells, NumberCells):
         counts[: cells.num_values] = falling_tails(counts[: cells.num_values], noise_scale)
+        if learns:
+            kept[: cells.num_values] = _are_held(cells, counts[: cells.num_values], noise_scale)
     elif learns and cells.categories:
         place = len(cells.categories)
         kept[place] = counts[place] > _LIKELY * noise_scale * math.sqrt(len(cells) - 1)
@@ -367,6 +369,14 @@ def _margins(
     margins = np.zeros(len(cells))
     margins[kept] = project_to_simplex(counts[kept], total)
     return margins
+
+
+def _are_held(cells: NumberCells, counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.bool_]:
+    """Which cells hold records: all, or those of common values alone, if nothing between them stands out."""
+    common = cells.singletons()
+    rest, deviation = counts[~common].sum(), noise_scale * math.sqrt(max(int((~common).sum()), 1))
+    alone = counts[common].sum() > rest and rest < _LIKELY * deviation
+    return common if alone else np.ones(cells.num_values, dtype=bool)
 
 
 def _json_type(arrow_type: pa.DataType) -> pa.DataType:

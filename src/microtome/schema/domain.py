@@ -29,7 +29,7 @@ MOST_PARTS = 128
 """Parts into which the range of a column's numbers is cut, by where the records are."""
 MOST_VALUES = 256
 """Common numbers of a column that get cells of their own."""
-MOST_CELLS = 1024
+MOST_CELLS = 2048
 """More cells than numbers that were searched for ever have: parts are rounded up in every one of the first cells, the
 ends are cut further, and a common number cuts a cell in three."""
 _FEWEST_PARTS = 16
@@ -42,7 +42,7 @@ _MISTAKE = 1e-3
 _FALSE_BOUND = 1e-4
 """The same where it settles the bounds for good."""
 _LIKELY = 1.5
-"""Standard deviations above which a cell beside the evidence is looked into once more."""
+"""Standard deviations above which a cell is counted among those that hold records."""
 _CROWDED = 0.7
 """A cell with this share of all records, and many values, may hide that they are close together."""
 _EXPONENTS_OF_FLOATS, _EXPONENTS_OF_WHOLE = (-20, 50), (0, 50)
@@ -65,7 +65,8 @@ def nothing_learnt(column: Column) -> NumberCells:
 def evidence(counts: Floats, noise_scale: float, mistake: float = _MISTAKE) -> tuple[int, int] | None:
     """First and last cell (exclusive) of all runs of cells that noise alone does not make; ``None`` if there are none.
 
-    Runs have a power of two of cells, and one that contains a shorter run of evidence adds nothing to it.
+    Runs have a power of two of cells, and one that contains a shorter run of evidence adds nothing to it. Of a run that
+    part counts that stands out most: its ends may be empty.
     """
     lengths = [1 << power for power in range(max(len(counts), 1).bit_length()) if 1 << power <= len(counts)]
     wanted = noise_scale * norm.isf(mistake / max(sum(len(counts) - length + 1 for length in lengths), 1))
@@ -78,20 +79,19 @@ def evidence(counts: Floats, noise_scale: float, mistake: float = _MISTAKE) -> t
             for start in starts
             if not any(start <= first and last <= start + length for first, last in found if last - first < length)
         ]
-    return (min(first for first, _ in found), max(last for _, last in found)) if found else None
+    clearest = [_clearest(sums, *run) for run in found]
+    return (min(first for first, _ in clearest), max(last for _, last in clearest)) if clearest else None
 
 
-def likely_range(counts: Floats, noise_scale: float) -> tuple[int, int] | None:
-    """The evidence and the cells beside it that may well hold records: a later step will tell."""
-    found = evidence(counts, noise_scale)
-    if found is None:
-        return None
-    first, last = found
-    while first > 0 and counts[first - 1] > _LIKELY * noise_scale:
-        first -= 1
-    while last < len(counts) and counts[last] > _LIKELY * noise_scale:
-        last += 1
-    return first, last
+def _clearest(sums: Floats, first: int, last: int) -> tuple[int, int]:
+    """The part of a run of cells with the largest sum for its noise, given sums from the start."""
+    starts, stops = np.arange(first, last), np.arange(first + 1, last + 1)
+    lengths = stops[None, :] - starts[:, None]
+    clear = np.where(
+        lengths > 0, (sums[stops][None, :] - sums[starts][:, None]) / np.sqrt(np.maximum(lengths, 1)), -np.inf
+    )
+    start, stop = np.unravel_index(int(np.argmax(clear)), clear.shape)
+    return int(starts[start]), int(stops[stop])
 
 
 def covering_range(counts: Floats, noise_scale: float, total: float, likely: tuple[int, int]) -> tuple[int, int]:
@@ -128,7 +128,7 @@ def narrowed(
         step: Numbers are multiples of this, as far as can be seen; 0 where they are of no step.
         values: Common values, each of which gets a cell of its own.
     """
-    found = likely_range(counts[: cells.num_values], noise_scale)
+    found = evidence(counts[: cells.num_values], noise_scale)
     if found is None:
         return None
     first, last, step = *found, _step(cells, step)
@@ -138,9 +138,7 @@ def narrowed(
         inside = _multiples(inside[0], inside[-1], step)
     else:
         inside = _cut(inside, mass / mass.sum(), parts, step, single=cells.singletons()[first:last])
-    beyond = max((last - first) // 2, 1)
-    below, above = cells.edges[max(first - beyond, 0) : first + 1], cells.edges[last : last + beyond + 1]
-    cut = np.concatenate([_ends(below, step), inside, _ends(above, step)])
+    cut = np.concatenate([inside, *_beyond(cells, first, last, step)])
     cut = _with_values(np.unique(cut), values, integral=cells.integral)
     finer = replace(cells, edges=cut)
     return finer, (float(inside[0]), float(inside[-1]))
@@ -148,7 +146,7 @@ def narrowed(
 
 def are_few(cells: NumberCells, counts: Floats, noise_scale: float, *, step: float) -> bool:
     """Whether the numbers where records were found are few enough to have a cell each."""
-    found, step = likely_range(counts[: cells.num_values], noise_scale), _step(cells, step)
+    found, step = evidence(counts[: cells.num_values], noise_scale), _step(cells, step)
     if found is None or not step:
         return False
     low, high = cells.edges[found[0]], cells.edges[found[1]]
@@ -197,12 +195,14 @@ def _cut(edges: Floats, shares: Floats, parts: int, step: float, *, single: NDAr
     return _in_pieces(edges, pieces, step)
 
 
-def _ends(edges: Floats, step: float) -> Floats:
-    """Some wide cells between the given edges."""
-    if len(edges) > _END_PARTS:
-        return edges[np.unique(np.linspace(0, len(edges) - 1, _END_PARTS + 1).round().astype(np.int64))]
-    apart = np.diff(edges) > np.spacing(np.abs(edges[:-1]))  # a cell of one number stays whole
-    return _in_pieces(edges, np.where(apart, -(-_END_PARTS // max(len(edges) - 1, 1)), 1), step)
+def _beyond(cells: NumberCells, first: int, last: int, step: float) -> list[Floats]:
+    """Edges of some cells on both sides of a range: half as many cells as it has, and half as wide, at the most."""
+    low, high, more = cells.edges[first], cells.edges[last], max((last - first) // 2, 1)
+    below = max(cells.edges[max(first - more, 0)], low - (high - low) / 2.0)
+    above = min(cells.edges[min(last + more, cells.num_values)], high + (high - low) / 2.0)
+    below, above = on_step(np.array([below, above]), step)
+    ends = [(below, low), (high, above)]
+    return [_in_pieces(np.array(end), np.array([_END_PARTS]), step) for end in ends if end[0] < end[1]]
 
 
 def _in_pieces(edges: Floats, pieces: NDArray[np.int64], step: float) -> Floats:

@@ -184,7 +184,7 @@ class Rounding:
         known = np.flatnonzero(wanted.any(axis=1) & held)
         for order in known:
             here = magnitude == order
-            rates[order] = _rates(within[here], shares[here], wanted[order])
+            rates[order] = _filled(_rates(within[here], shares[here], wanted[order]), classes.between)
         for order in np.setdiff1d(np.arange(len(rates)), known) if len(known) else ():
             rates[order] = rates[known[min(np.searchsorted(known, order), len(known) - 1)]]
         return cls(classes=classes, counts=counts, noise_scale=noise_scale, rates=rates.ravel())
@@ -299,6 +299,15 @@ def _shortened(numbers: Floats) -> Floats:
     digits = _POWERS_OF_TEN[np.clip(_DIGITS_OF_SINGLES - 1 - exponents + 2 * _UNIT_POWER, 0, len(_POWERS_OF_TEN) - 1)]
     shortened: Floats = np.rint(numbers * digits) / digits
     return shortened
+
+
+def _filled(rates: Floats, between: bool) -> Floats:
+    """Rates in which a step that does not stand out has that of the next finer one: rounder numbers are no rarer."""
+    filled = rates.copy()
+    for place in range(1 + between, len(filled)):
+        if filled[place] == 0.0:
+            filled[place] = filled[place - 1]
+    return filled
 
 
 def _rates(within: Floats, margins: Floats, wanted: Floats) -> Floats:
