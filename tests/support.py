@@ -8,6 +8,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,9 @@ from microtome.private import (
     open_table,
     table_source,
 )
+from microtome.private.profile import Tally, total_weight
+from microtome.private.profile_budget import ProfileBudget
+from microtome.private.searching import SearchPass, chances_to_show, start_search
 from microtome.published import ImageRelease, Release, ReleaseKind
 from microtome.schema import Codebook, Column, ImageSchema, Kind, Schema
 
@@ -69,7 +73,7 @@ class SilentRandomness(FixedRandomness):
 
     def stream(self, purpose: str, block: int = 0) -> np.random.Generator:
         usual = super().stream(purpose, block)
-        if purpose in ("noise", "profile", "profile-total"):
+        if purpose in ("noise", "profile", "profile-total") or purpose.startswith("search"):
             return SilentGenerator(usual.bit_generator)
         return usual
 
@@ -195,6 +199,24 @@ def people_schema(**changes: dict[str, Any]) -> Schema:
     }
     columns = [Column(name=name, **{**entries, **changes.get(name, {})}) for name, entries in described.items()]
     return Schema(columns=tuple(columns), target="owner")
+
+
+def searched(
+    table: pa.Table, schema: Schema, budget: ProfileBudget, randomness: Randomness
+) -> tuple[Tally, ProfileBudget]:
+    """The counts of a table on the cells that its search finds, and what the search leaves of the budget."""
+    protects = budget.neighbours.protects_count
+    whole = replace(
+        budget,
+        weight=total_weight(schema.columns, protects_count=protects),
+        num_chances=max(sum(map(chances_to_show, schema.columns)), 1),
+    )
+    counting: Any = start_search(schema, whole, lambda domains, left: (Tally(schema, domains), left))  # type: ignore
+    while isinstance(counting, SearchPass):
+        counting.add(table)
+        counting = counting.publish(randomness, table.num_rows).following
+    counting[0].add(table)
+    return counting
 
 
 def sorted_rows(rows: np.ndarray) -> np.ndarray:

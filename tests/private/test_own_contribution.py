@@ -15,23 +15,39 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microtome.accounting import DirectionKind, Directions
+from microtome.accounting import DirectionKind, Directions, Neighbours
 from microtome.adaptation.network import build_network
 from microtome.images import ImageSet
 from microtome.private.aggregating import AggregateTally, plan_aggregates, plan_tables
+from microtome.private.histograms import (
+    NUM_BUCKETS,
+    DenseHistogram,
+    Histogram,
+    bucket_histogram,
+    category_histogram,
+    cell_histogram,
+    number_histogram,
+    rounding_histogram,
+)
 from microtome.private.image_rows import PrivateImages
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.plan import plan_profile
 from microtome.private.profile import Tally
+from microtome.private.profile_budget import ProfileBudget
+from microtome.private.searching import is_searched
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.published import ReleaseKind
-from microtome.schema import Column, ImageCode, ImageSchema, Kind, Schema
+from microtome.schema import Column, ImageCode, ImageSchema, Kind, NumberCells, Schema, rounding_classes
+from microtome.schema.domain import scale_cells
 from microtome.schema.fixed_point import squared_norms
 from microtome.settings import PrivacySettings
-from support import FixedRandomness, levels_of, people, people_schema
+from support import FixedRandomness, SilentRandomness, levels_of, people, people_schema, searched
 
 Counts = list[Any]
-TOWNS = ["Åbo", "Bern", "Köln"]
+ASKED = ["Åbo", "Bern", "Köln", 0.0, 100.0, 0.1, 10.0]
+"""Values whose counts are compared."""
+EDGES = np.array([-1e5, -1.0, 0.0, 0.1, 0.30000000000000004, 1e6, 9.5e7])
+BUDGET = ProfileBudget(mu=1.0, threshold_delta=1e-6, neighbours=Neighbours.BLANK_ONE)
 SIZES = [1, 2, 3, 4, 7, 8, 12, 13, 16, 17, 31, 64, 65, 600, 601]
 """Around the sizes at which libraries take another kernel."""
 
@@ -89,12 +105,54 @@ ODD = Schema(
 def test_profile_of_a_table(make: Callable[[int], pa.Table], schema: Schema, num_rows: int) -> None:
     table = make(num_rows)
 
+    searched_for = make(600)
+    domains = searched(searched_for, schema, BUDGET, SilentRandomness())[0]._domains
+
     def tally(blocks: Sequence[np.ndarray]) -> Counts:
-        counted = Tally(schema)
+        counted = Tally(schema, domains)
         for rows in blocks:
             counted.add(table.take(pa.array(rows)))
-        learnt = [column[value] for column in counted._values for value in TOWNS]
-        return [counted.num_rows, *counted._counts, *counted._rounding.values(), learnt]
+        return [counted.num_rows, *_all_counts([*counted._histograms, *counted._rounding.values()])]
+
+    check_own_contribution(tally, num_rows, num_rows // 2)
+
+
+def _all_counts(histograms: Sequence[Histogram]) -> Counts:
+    """Counts of cells, and of the values that sparse histograms are asked for."""
+    return [
+        histogram.counts if isinstance(histogram, DenseHistogram) else [histogram.counts[value] for value in ASKED]
+        for histogram in histograms
+    ]
+
+
+@pytest.mark.parametrize("num_rows", SIZES)
+@pytest.mark.parametrize(("make", "schema"), [(people, people_schema()), (odd_numbers, ODD)], ids=["people", "odd"])
+def test_search_for_numbers(make: Callable[[int], pa.Table], schema: Schema, num_rows: int) -> None:
+    """All questions of a search, one after the other: scale, rounding and buckets, then finer cells and numbers."""
+    table = make(num_rows)
+    places = [(place, column) for place, column in enumerate(schema.columns) if is_searched(column)]
+    everywhere = np.ones(NUM_BUCKETS, dtype=bool)
+
+    def asked() -> list[tuple[int, Histogram]]:
+        found: list[tuple[int, Histogram]] = []
+        for place, column in places:
+            if column.kind.is_categorical:
+                found.append((place, category_histogram(column)))
+                continue
+            classes = rounding_classes(column)
+            cells = scale_cells(column), NumberCells.of(column, EDGES)
+            histograms = [*(cell_histogram(column, one) for one in cells), number_histogram(column, everywhere)]
+            histograms += [bucket_histogram(column), rounding_histogram(column, classes)]
+            found += [(place, histogram) for histogram in histograms]
+        return found
+
+    def tally(blocks: Sequence[np.ndarray]) -> Counts:
+        counted = asked()
+        for rows in blocks:
+            block = table.take(pa.array(rows))
+            for place, histogram in counted:
+                histogram.add(block.column(place).combine_chunks())
+        return _all_counts([histogram for _, histogram in counted])
 
     check_own_contribution(tally, num_rows, num_rows // 2)
 
@@ -106,7 +164,8 @@ def test_tables_of_aggregates(num_rows: int, options: dict[str, str]) -> None:
     profile = Tally(schema)
     profile.add(people(800))
     plan = plan_profile(wanted, schema)
-    codebook = profile.publish(plan.budget, FixedRandomness(), centred=True).codebook
+    profile, left = searched(people(800), schema, plan.budget, FixedRandomness())
+    codebook = profile.publish(left, FixedRandomness(), centred=True).codebook
     levels = levels_of(people(num_rows), codebook)
     tables = plan_aggregates(wanted, schema, codebook, plan_tables(wanted, schema, plan.events), 800.0)
 

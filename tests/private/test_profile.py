@@ -2,6 +2,8 @@
 
 import datetime as dt
 import math
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,18 +15,18 @@ from microtome.errors import TableError
 from microtome.private import PrivacySettings
 from microtome.private.cell_index import numbers_within_bounds
 from microtome.private.plan import ROUNDING, plan_profile
-from microtome.private.profile import Profile, ProfileBudget, Tally
+from microtome.private.profile import Profile, Tally
+from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import GRID, noisy_counts
 from microtome.schema import CategoryCells, Column, Kind, Outside, Schema, rounding_classes
-from support import FixedRandomness, SilentRandomness, people, people_schema
+from support import FixedRandomness, SilentRandomness, people, people_schema, searched
 
 TEXT = Schema(columns=(Column(name="x", kind=Kind.CATEGORICAL, missing=False),))
 
 
 def tally_of(table: pa.Table, schema: Schema) -> Tally:
-    tally = Tally(schema)
-    tally.add(table)
-    return tally
+    """The counts of a table; numbers that have to be searched for are on the cells that are found without noise."""
+    return searched(table, schema, budget(), SilentRandomness())[0]
 
 
 def budget(mu: float = 1.0, *, threshold: float = 1e-6, neighbours: Neighbours = Neighbours.BLANK_ONE) -> ProfileBudget:
@@ -32,7 +34,8 @@ def budget(mu: float = 1.0, *, threshold: float = 1e-6, neighbours: Neighbours =
 
 
 def published(table: pa.Table, schema: Schema, share: ProfileBudget, randomness: FixedRandomness) -> Profile:
-    return tally_of(table, schema).publish(share, randomness, centred=True)
+    tally, left = searched(table, schema, share, randomness)
+    return tally.publish(left, randomness, centred=True)
 
 
 @pytest.mark.parametrize("neighbours", Neighbours)
@@ -54,15 +57,17 @@ def test_scales_of_a_published_profile_spend_no_more_than_the_budget(neighbours:
     rounded = [code.rounding for code in codes if code.rounding is not None]
     assert {code.column.name for code in codes if code.rounding is not None} == {"income", "seen"}
     spent += sum(changed / rounding.noise_scale**2 for rounding in rounded)
+    assert {code.column.name for code in codes if code.search_noise} == {"town", "income", "seen"}
+    spent += sum(changed / scale**2 for code in codes for scale in code.search_noise)
     if neighbours.protects_count:
         assert spent < 0.7**2 * (1 - 1e-4)
     else:
         assert spent == pytest.approx(0.7**2)
 
 
-@pytest.mark.parametrize(("neighbours", "touched"), [("blank-one", 9 + 1), ("replace-one", 2 * 9 + 1)])
+@pytest.mark.parametrize(("neighbours", "touched"), [("blank-one", 27 + 1), ("replace-one", 2 * 27 + 1)])
 def test_every_noisy_number_that_a_record_touches_may_be_rounded_wrongly(neighbours: str, touched: int) -> None:
-    """Seven columns, two of which are counted by rounding as well, and the total."""
+    """Seven columns; three are searched for, in up to six ways, and two of these by rounding; and the total."""
     settings = PrivacySettings(epsilon=1.0, delta=1e-6, neighbours=Neighbours(neighbours))
     failures = [event for event in plan_profile(settings, people_schema()).events if isinstance(event, FailureEvent)]
     assert failures[0].probability == pytest.approx(touched * ROUNDING)
@@ -132,16 +137,19 @@ def test_large_counts_are_rounded_as_finely_as_small_ones() -> None:
 def test_one_record_changes_one_cell_of_each_column_by_one(neighbours: Neighbours) -> None:
     table, schema = people(60), people_schema()
     tally = tally_of(table, schema)
-    rest = table.filter(pa.array([row != 7 for row in range(60)]))
-    other = tally_of(rest, schema)
+    other = Tally(schema, tally._domains)
+    other.add(table.filter(pa.array([row != 7 for row in range(60)])))
     if neighbours is Neighbours.REPLACE_ONE:
         other.add(table.slice(3, 1))
     largest = 2 if neighbours is Neighbours.REPLACE_ONE else 1
     for index in range(len(schema.columns)):
-        change = np.abs(tally._counts[index] - other._counts[index])
-        values = tally._values[index].copy()
-        values.subtract(other._values[index])
-        changed = [abs(count) for count in (*change, *values.values()) if count]
+        mine, theirs = tally._histograms[index].counts, other._histograms[index].counts
+        if isinstance(mine, Counter):
+            mine = mine.copy()
+            mine.subtract(theirs)
+            changed = [abs(count) for count in mine.values() if count]
+        else:
+            changed = [abs(count) for count in mine - theirs if count]
         assert len(changed) <= largest
         assert all(count == 1 for count in changed)
 
@@ -150,8 +158,10 @@ def test_released_counts_of_neighbours_differ_in_one_count_a_column() -> None:
     """The same noise for both tables; every category is common, so that the same are shown."""
     table, schema = people(3000), people_schema()
     rest = table.slice(1)
-    full = published(table, schema, budget(2.0), FixedRandomness()).codebook
-    less = tally_of(rest, schema)
+    tally = tally_of(table, schema)
+    full = tally.publish(budget(2.0), FixedRandomness(), centred=True).codebook
+    less = Tally(schema, tally._domains)
+    less.add(rest)
     less.num_rows += 1  # the null record: no value in any column, but counted in the public number of records
     blank = less.publish(budget(2.0), FixedRandomness(), centred=True).codebook
     squared = 0.0
@@ -179,7 +189,7 @@ def times_shown(threshold_share: float, num_columns: int, neighbours: Neighbours
     tally = tally_of(
         pa.table([values] * num_columns, names=[column.name for column in columns]), Schema(columns=columns)
     )
-    share = budget(2.0, threshold=threshold_share, neighbours=neighbours)
+    share = replace(budget(2.0, threshold=threshold_share, neighbours=neighbours), num_chances=num_columns)
     shown = 0
     for seed in range(TRIALS // num_columns):
         codes = tally.publish(share, FixedRandomness(seed), centred=True).codebook.codes
@@ -207,9 +217,9 @@ def test_replacing_a_record_halves_the_probability() -> None:
 @pytest.mark.parametrize("neighbours", Neighbours)
 @pytest.mark.parametrize("scale", [0.9, 7.3])
 def test_the_threshold_counts_the_rounding_to_the_grid(neighbours: Neighbours, scale: float) -> None:
-    share = budget(threshold=1e-7, neighbours=neighbours)
+    share = replace(budget(threshold=1e-7, neighbours=neighbours), num_chances=3)
     step = scale / GRID
-    first_shown = math.floor(share.threshold(scale, 3) / step) + 1
+    first_shown = math.floor(share.threshold(scale) / step) + 1
     passes = stats.norm.sf((first_shown - 0.5) * step, loc=1.0, scale=scale)
     assert passes * 3 * (2 if neighbours is Neighbours.REPLACE_ONE else 1) <= 1e-7 * (1 + 1e-9)
 
@@ -252,7 +262,7 @@ def test_the_number_of_records_is_noised_where_it_is_protected() -> None:
 
 
 def test_too_many_values_are_refused_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("microtome.private.profile.MOST_CATEGORIES", 10)
+    monkeypatch.setattr("microtome.private.histograms.MOST_CATEGORIES", 10)
     with pytest.raises(TableError, match="column 'x' has more than 10 different values"):
         tally_of(pa.table({"x": [str(number) for number in range(11)]}), TEXT)
 
@@ -265,12 +275,12 @@ def test_the_plan_counts_every_failure_in_delta(neighbours: Neighbours) -> None:
     )
     plan = plan_profile(settings, people_schema())
     reasons = [event.reason for event in plan.events if isinstance(event, FailureEvent)]
-    assert any("category of one record" in reason for reason in reasons)
+    assert any("of one record alone" in reason for reason in reasons)
     assert any("rounding" in reason for reason in reasons)
     assert delta(plan.events, 2.0) <= 1e-6
     declared = Schema(columns=(Column(name="x", kind=Kind.BOOLEAN),))
     without = plan_profile(settings, declared)
-    assert not any("category" in event.reason for event in without.events if isinstance(event, FailureEvent))
+    assert not any("alone shows" in event.reason for event in without.events if isinstance(event, FailureEvent))
     assert without.budget.threshold_delta == 0.0
     (gaussian,) = [event for event in plan.events if isinstance(event, GaussianEvent)]
     assert gaussian.mu == plan.budget.mu

@@ -13,19 +13,18 @@ from numpy.typing import NDArray
 
 from microtome.accounting import Neighbours
 from microtome.errors import SchemaError
-from microtome.private.profile import ProfileBudget, Tally
+from microtome.private.profile_budget import ProfileBudget
 from microtome.schema import OTHER, CategoryCells, Codebook, Column, ColumnCode, Kind, NumberCells, Outside, Schema
 from microtome.schema.column_code import _json_type
-from support import FixedRandomness, levels_of, people, people_schema
+from support import FixedRandomness, levels_of, people, people_schema, searched
 
 LOUD, QUIET = 0.05, 50.0
 
 
 def learn(table: pa.Table, schema: Schema, *, mu: float = QUIET, centred: bool = True, seed: int = 0) -> Codebook:
-    tally = Tally(schema)
-    tally.add(table)
     budget = ProfileBudget(mu=mu, threshold_delta=1e-6, neighbours=Neighbours.BLANK_ONE)
-    return tally.publish(budget, FixedRandomness(seed), centred=centred).codebook
+    tally, left = searched(table, schema, budget, FixedRandomness(seed))
+    return tally.publish(left, FixedRandomness(seed), centred=centred).codebook
 
 
 days = st.dates(dt.date(1900, 1, 1), dt.date(2100, 1, 1)) | st.dates()

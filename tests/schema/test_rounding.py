@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from microtome.accounting import Neighbours
 from microtome.errors import SchemaError
-from microtome.private.profile import ProfileBudget, Tally
+from microtome.private.profile_budget import ProfileBudget
 from microtome.schema import Codebook, Column, ColumnCode, Kind, NumberCells, Schema, rounding_classes
 from microtome.schema.rounding import Rounding, RoundingClasses
-from support import FixedRandomness
+from support import FixedRandomness, searched
 
 CHAIN = RoundingClasses(units=1, steps=(1, 5, 10, 50, 100), magnitudes=(1.0, 10.0, 100.0), between=False)
 
@@ -26,10 +26,9 @@ def step_of(number: int) -> int:
 def learnt(column: Column, values: pa.Array, mu: float = 20.0) -> ColumnCode:
     """The code of a column from a profile with hardly any noise."""
     schema = Schema(columns=(column,))
-    tally = Tally(schema)
-    tally.add(pa.table({column.name: values}))
     budget = ProfileBudget(mu=mu, threshold_delta=1e-6, neighbours=Neighbours.BLANK_ONE)
-    return tally.publish(budget, FixedRandomness(), centred=True).codebook.codes[0]
+    tally, left = searched(pa.table({column.name: values}), schema, budget, FixedRandomness())
+    return tally.publish(left, FixedRandomness(), centred=True).codebook.codes[0]
 
 
 def drawn(code: ColumnCode, rows: int = 20_000) -> np.ndarray:
@@ -149,7 +148,7 @@ def test_a_cell_without_numbers_of_a_class_that_occurs_is_empty() -> None:
     cells = NumberCells(edges=np.array([0.0, 1.0, 1001.0, 1999.0, 2001.0]), integral=True, missing=False)
     counts = classes.count(np.full(1000, 2000.0)).astype(float)
     margins = np.array([0.1, 0.1, 0.1, 0.7])
-    rounding = Rounding.from_counts(column, counts, 1.0, cells=cells, margins=margins)
+    rounding = Rounding.from_counts(column, counts, 1.0, cells=cells, margins=margins, total=1000.0)
     assert rounding.possible(cells, margins).tolist() == pytest.approx([1 / 9, 1 / 9, 0, 7 / 9])
     code = ColumnCode(
         column=column,

@@ -230,7 +230,7 @@ class AuditSetting:
     def _crowd_size(self, schema: Schema, spots: int) -> int:
         """As many records as make every value of the crowd stand out from the profile's noise."""
         budget = plan_profile(self.privacy(capacity=2), schema).budget
-        widths = [64 if (cells := initial_cells(column)) is None else len(cells) for column in schema.columns]
+        widths = [128 if (cells := initial_cells(column)) is None else len(cells) for column in schema.columns]
         wanted = _STANDING_OUT * spots * max(budget.noise_scales([*widths, 8]))
         return math.ceil(min(max(wanted, _SMALLEST_CROWD), _LARGEST_CROWD))
 

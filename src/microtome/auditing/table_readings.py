@@ -16,8 +16,7 @@ from microtome.auditing.witness import NOBODY, TableSighting
 from microtome.errors import MicrotomeError
 from microtome.private.cell_index import numbers_within_bounds
 from microtome.published import AggregatesRelease, RecordsRelease, Release, narrowed
-from microtome.schema import CategoryCells, Codebook, Column, ColumnCode, NumberCells, Rounding
-from microtome.schema.grid import number_cells
+from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells, Rounding
 
 
 def profile_readings(sighting: TableSighting) -> Iterator[Reading]:
@@ -149,11 +148,14 @@ def _cells_reading(
 def _counted_at(scene: TableScene, code: ColumnCode, index: int, places: Places) -> Places:
     """The published count to which a value at each place belongs; nowhere if it is not among the published ones."""
     match code.cells:
+        case _ if code.column.is_declared:
+            return places
         case NumberCells() as cells:
-            moved = places - _first_cell(code.column, cells)
-            return np.where((moved >= 0) & (moved < cells.num_values), moved, NOWHERE)
+            numbers = numbers_within_bounds(scene.spots[index], code.column)[places]
+            inside = (numbers >= cells.edges[0]) & (numbers < cells.edges[-1])
+            return np.where(inside, cells.locate(numbers), NOWHERE)
         case CategoryCells() as cells:
-            return places if code.column.is_declared else _shown(scene, cells, index)[places]
+            return _shown(scene, cells, index)[places]
 
 
 def _coordinates(scene: TableScene, codebook: Codebook, records: Records) -> Places:
@@ -162,18 +164,15 @@ def _coordinates(scene: TableScene, codebook: Codebook, records: Records) -> Pla
     for index, (code, block) in enumerate(zip(codebook.codes, codebook.blocks, strict=True)):
         places = records.places[:, index]
         match code.cells:
+            case _ if code.column.is_declared:
+                cells = places
             case NumberCells() as numbers:
-                cells = np.clip(places - _first_cell(code.column, numbers), 0, numbers.num_values - 1)
+                cells = numbers.locate(numbers_within_bounds(scene.spots[index], code.column))[places]
             case CategoryCells() as named:
-                shown = places if code.column.is_declared else _shown(scene, named, index)[places]
+                shown = _shown(scene, named, index)[places]
                 cells = np.where(shown == NOWHERE, len(named.categories), shown)
         found[:, index] = block.start + code.levels[cells]
     return found
-
-
-def _first_cell(column: Column, cells: NumberCells) -> int:
-    """How many cells of the column's own grid lie below the first published one."""
-    return int(np.searchsorted(number_cells(column).edges, cells.edges[0]))
 
 
 def _shown(scene: TableScene, cells: CategoryCells, index: int) -> Places:
@@ -193,5 +192,6 @@ def _total_noise(release: Release) -> float:
     profile, *_ = events_of(GaussianEvent, release.manifest.promise.events)
     scales = [code.noise_scale for code in release.codebook.codes]
     scales += [code.rounding.noise_scale for code in release.codebook.codes if code.rounding is not None]
+    scales += [scale for code in release.codebook.codes for scale in code.search_noise]
     rest = profile.mu**2 - sum(1.0 / scale**2 for scale in scales)
     return float(1.0 / np.sqrt(rest))

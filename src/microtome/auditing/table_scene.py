@@ -18,11 +18,11 @@ from microtome.auditing.scene import Coins, Places, Scene
 from microtome.errors import ParameterError
 from microtome.private import TableSource, open_table
 from microtome.private.cell_index import cell_indices
-from microtome.schema import CategoryCells, Cells, Column, NumberCells, Schema, initial_cells
+from microtome.schema import Cells, Column, Kind, NumberCells, Schema, initial_cells
 from microtome.schema.cells import numbers_to_arrow
 
-_LEARNT_NUMBERS = (1.0, 2.0**20)
-"""Where targets stand on the grid of a column whose bounds are to be learnt."""
+_LARGEST_LEARNT = {Kind.INTEGER: 2.0**20, Kind.FLOAT: 2.0**20, Kind.DATE: 2.0**14, Kind.DATETIME: 2.0**50}
+"""Up to where targets stand in a column whose bounds are to be learnt; by kind, as its numbers are counted."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,15 +115,14 @@ def _crowd(num_spots: int, crowd_spots: int, size: int, turn: int) -> Places:
 
 def _spots(column: Column, most: int) -> pa.Array:
     """At most ``most`` values of a column, each in a cell of its own."""
-    match initial_cells(column):
-        case None:
-            return _new_categories(column, most)
-        case NumberCells() as cells:
-            return _numbers(column, cells, most)
-        case CategoryCells(categories=categories):
-            values = pa.array(list(categories), type=column.arrow_type)
-            chosen = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(np.int64))
-            return values.take(pa.array(chosen))
+    cells = initial_cells(column)
+    if cells is None:
+        return _new_categories(column, most) if column.kind.is_categorical else _new_numbers(column, most)
+    if isinstance(cells, NumberCells):
+        return _numbers(column, cells, most)
+    values = pa.array(list(cells.categories), type=column.arrow_type)
+    chosen = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(np.int64))
+    return values.take(pa.array(chosen))
 
 
 def _new_categories(column: Column, most: int) -> pa.Array:
@@ -135,12 +134,16 @@ def _new_categories(column: Column, most: int) -> pa.Array:
     return pa.array(np.arange(min(most, 100))).cast(column.arrow_type)
 
 
+def _new_numbers(column: Column, most: int) -> pa.Array:
+    """Numbers of a column whose bounds nobody declared: of many scales, as far as its type can hold them."""
+    limit = float(np.iinfo(column.dtype).max) if "int" in column.dtype else np.inf
+    values = np.unique(np.rint(np.geomspace(1.0, min(_LARGEST_LEARNT[column.kind], limit), most)))
+    return numbers_to_arrow(column, values, None)
+
+
 def _numbers(column: Column, cells: NumberCells, most: int) -> pa.Array:
     low, high = cells.edges[:-1], cells.edges[1:]
     values = np.ceil(low) if cells.integral else (low + high) / 2
-    if not column.is_declared and column.kind in ("integer", "float"):
-        inside = (values >= _LEARNT_NUMBERS[0]) & (values <= _LEARNT_NUMBERS[1])
-        values = values[inside] if inside.any() else values
     chosen = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(np.int64))
     return numbers_to_arrow(column, values[chosen], None)
 

@@ -8,7 +8,7 @@ are compared by what their values look like as text, and become positions in one
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ class CodedTable:
         labels: The common list of values of each listed column.
         values: Numbers or positions, column by column.
         num_rows: How many rows.
+        codes: Of measured columns that have codes, which one each value is, −1 for none; in ``values`` they count as
+            missing, since they are no measurements.
     """
 
     origin: str
@@ -43,10 +45,12 @@ class CodedTable:
     labels: dict[str, tuple[str, ...]]
     values: dict[str, Values]
     num_rows: int
+    codes: dict[str, NDArray[np.int64]] = field(default_factory=dict)
 
     def take(self, rows: NDArray[np.int64]) -> CodedTable:
         """Some of its rows."""
-        return self.with_values({name: values[rows] for name, values in self.values.items()}, len(rows))
+        taken = self.with_values({name: values[rows] for name, values in self.values.items()}, len(rows))
+        return replace(taken, codes={name: codes[rows] for name, codes in self.codes.items()})
 
     def with_values(self, values: dict[str, Values], num_rows: int) -> CodedTable:
         """A table of the same columns with other values."""
@@ -75,6 +79,7 @@ def code_tables(raw: Sequence[RawTable], schema: Schema) -> tuple[list[CodedTabl
     """Code some tables with common labels; notes on columns that are not in the schema."""
     notes = _check_columns(raw, schema)
     parts: list[dict[str, Values]] = [{} for _ in raw]
+    codes: list[dict[str, NDArray[np.int64]]] = [{} for _ in raw]
     labels = {}
     for column in schema.columns:
         if column.kind.is_categorical:
@@ -85,11 +90,21 @@ def code_tables(raw: Sequence[RawTable], schema: Schema) -> tuple[list[CodedTabl
                 places = pc.fill_null(pc.index_in(text, value_set=known), MISSING)
                 part[column.name] = places.to_numpy().astype(np.int64)
         else:
-            for part, table in zip(parts, raw, strict=True):
-                part[column.name] = _numbers(table, column)
+            for part, coded, table in zip(parts, codes, raw, strict=True):
+                values = _whole(table.data.column(column.name))
+                if column.codes:
+                    values, coded[column.name] = _without_codes(values, column)
+                part[column.name] = _numbers(values, table, column)
     tables = [
-        CodedTable(origin=one.origin, columns=schema.columns, labels=labels, values=part, num_rows=one.data.num_rows)
-        for one, part in zip(raw, parts, strict=True)
+        CodedTable(
+            origin=one.origin,
+            columns=schema.columns,
+            labels=labels,
+            values=part,
+            num_rows=one.data.num_rows,
+            codes=coded,
+        )
+        for one, part, coded in zip(raw, parts, codes, strict=True)
     ]
     return tables, notes
 
@@ -171,8 +186,15 @@ def _canonical(values: pa.Array) -> pa.Array:
     return values.cast(pa.string())
 
 
-def _numbers(table: RawTable, column: Column) -> NDArray[np.float64]:
-    values = _whole(table.data.column(column.name))
+def _without_codes(values: pa.Array, column: Column) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Measurements, null for codes, and which code each value is: codes are compared by what they look like."""
+    looks = pc.utf8_trim_whitespace(_canonical(values))
+    place = pc.index_in(looks, value_set=pa.array(column.code_texts))
+    rest = pc.if_else(place.is_valid(), pa.scalar(None, values.type), values)
+    return rest, np.asarray(pc.fill_null(place, MISSING)).astype(np.int64)
+
+
+def _numbers(values: pa.Array, table: RawTable, column: Column) -> NDArray[np.float64]:
     try:
         if column.kind is Kind.DATE:
             values = values.cast(pa.date32(), safe=False).cast(pa.int32())

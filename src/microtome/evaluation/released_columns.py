@@ -276,9 +276,10 @@ class ListedColumn(ReleasedColumn):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MeasuredColumn(ReleasedColumn):
-    """A column whose cells are intervals."""
+    """A column whose cells are intervals, and codes beside them."""
 
     partition: NumberCells
+    codes: Ints
     metric = "KSComplement"
 
     @cached_property
@@ -346,6 +347,11 @@ class MeasuredColumn(ReleasedColumn):
         first, last = short_number(self.code.column, low), short_number(self.code.column, high)
         return first if first == last else f"{first} to {last}"
 
+    @cached_property
+    def cells(self) -> Ints:
+        """The cell of every synthetic value, or of its code; −1 for a value that has none."""
+        return np.where(self.codes >= 0, self.partition.num_values + self.codes, super().cells)
+
     def _located(self) -> Ints:
         return self.partition.locate(np.where(self.gone, 0.0, self.values))
 
@@ -399,7 +405,7 @@ def released_column(
         case NumberCells() as cells:
             return MeasuredColumn(
                 code=code, total=total, level_shares=level_shares, level_noise=level_noise, values=values, gone=gone,
-                partition=cells,
+                partition=cells, codes=table.codes.get(name, np.full(table.num_rows, MISSING)),
             )  # fmt: skip
         case CategoryCells() as cells:
             return ListedColumn(

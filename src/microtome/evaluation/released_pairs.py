@@ -112,4 +112,7 @@ def _level_labels(column: ReleasedColumn) -> tuple[str, ...]:
     """What each level is called: its value, or the ends of its values, or how many they are."""
     code = column.code
     places = [np.flatnonzero(code.levels[: code.cells.num_values] == level) for level in range(code.num_levels)]
-    return tuple(column.level_label(cells) if len(cells) else "missing" for cells in places)
+    names = [column.level_label(cells) if len(cells) else "missing" for cells in places]
+    for place, text in enumerate(code.column.code_texts):
+        names[code.levels[code.cells.num_values + place]] = text
+    return tuple(names)

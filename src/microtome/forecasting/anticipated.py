@@ -17,7 +17,7 @@ from microtome.accounting import Event
 from microtome.forecasting.trial import Draw, mean_errors, try_column
 from microtome.private.aggregating import TableBudget, plan_aggregates, plan_tables
 from microtome.private.plan import FINENESS, ProfilePlan, SlicePlan, padded_rows, plan_profile, plan_slices
-from microtome.private.profile import histogram_noise
+from microtome.private.profile import expected_noise
 from microtome.published import ReleaseKind
 from microtome.schema import Codebook, Column, Schema
 from microtome.settings import PrivacySettings
@@ -51,14 +51,14 @@ class Anticipated:
     @cached_property
     def count_noise(self) -> list[float]:
         """Standard deviation of the noise in the counts of each column."""
-        return histogram_noise(self.schema.columns, self.profile.budget)[: len(self.schema.columns)]
+        return expected_noise(self.schema.columns, self.profile.budget)
 
     @cached_property
     def thresholds(self) -> list[float | None]:
         """The noisy count from which a category shows, for columns whose categories are to be learnt."""
         learnt = [_learns_categories(column) for column in self.schema.columns]
         return [
-            self.profile.budget.threshold(noise, sum(learnt)) if is_learnt else None
+            self.profile.budget.threshold(noise) if is_learnt else None
             for noise, is_learnt in zip(self.count_noise, learnt, strict=True)
         ]
 

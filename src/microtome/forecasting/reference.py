@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from microtome.schema import CategoryCells, Cells, Column, Kind, NumberCells, initial_cells
+from microtome.schema.domain import scale_cells
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -51,11 +53,14 @@ class Shape:
         cells: The cells that the profile counts them on; ``None`` where the categories are to be learnt.
         shares: Share of each cell; of each category, and of missing values if there may be any, where they are learnt.
         bins: The quantile bin of each cell of a measured column; ``None`` for a listed one.
+        below: The share of values below some numbers, where bounds are to be learnt: the cells then are those with
+            which the search for them begins.
     """
 
     cells: Cells | None
     shares: Floats
     bins: Ints | None = None
+    below: Callable[[Floats], Floats] | None = None
 
     def table_levels(self) -> Floats:
         """Shares of the levels that two-way tables are made of."""
@@ -67,6 +72,8 @@ class Shape:
 def shapes_of(column: Column) -> list[Shape]:
     """The shapes that stand for a column, each as likely as the others."""
     match initial_cells(column):
+        case None if not column.kind.is_categorical:
+            return [learnt_shape(scale_cells(column), below) for below in _learnt(column)]
         case None:
             return [Shape(cells=None, shares=_with_missing(_zipf(size), column.missing)) for size in _LEARNT_SIZES]
         case CategoryCells() as cells:
@@ -76,6 +83,12 @@ def shapes_of(column: Column) -> list[Shape]:
             return [Shape(cells=cells, shares=_with_missing(shares[: cells.num_values], column.missing))]
         case NumberCells() as cells:
             return [_measured(cells, np.diff(below)) for below in _cumulative(column, cells.edges)]
+
+
+def learnt_shape(cells: NumberCells, below: Callable[[Floats], Floats]) -> Shape:
+    """A shape on cells that were found; what lies beyond their ends counts at the ends."""
+    inner = np.concatenate([[0.0], below(cells.edges[1:-1]), [1.0]])
+    return replace(_measured(cells, np.diff(inner)), below=below)
 
 
 def _measured(cells: NumberCells, shares: Floats) -> Shape:
@@ -100,15 +113,28 @@ def _with_missing(shares: Floats, missing: bool) -> Floats:
 
 
 def _cumulative(column: Column, edges: Floats) -> list[Floats]:
-    """Share of the values below each edge, for the shapes of a measured column."""
+    """Share of the values below each edge, for the shapes of a measured column of declared bounds."""
     bounds = column.number_bounds()
-    if bounds is not None:
-        low, width = bounds[0], bounds[1] - bounds[0]
-        parts = (edges - low) / width
-        return [special.ndtr((parts - _BELL[0]) / _BELL[1]), -np.expm1(-np.maximum(parts, 0.0) / _CROWD)]
+    assert bounds is not None
+    parts = (edges - bounds[0]) / (bounds[1] - bounds[0])
+    return [special.ndtr((parts - _BELL[0]) / _BELL[1]), -np.expm1(-np.maximum(parts, 0.0) / _CROWD)]
+
+
+def _learnt(column: Column) -> list[Callable[[Floats], Floats]]:
+    """The share of values below some numbers, for the shapes of a measured column whose bounds are to be learnt."""
     if column.kind in _DAY:
         middle, days = _LEARNT_DATES
-        return [special.ndtr((edges - column.to_number(middle)) / (days * _DAY[column.kind]))]
+        first, spread = column.to_number(middle), days * _DAY[column.kind]
+        return [lambda numbers: special.ndtr((numbers - first) / spread)]
+    return [_bell_below, _crowd_below]
+
+
+def _bell_below(numbers: Floats) -> Floats:
+    below: Floats = special.ndtr((numbers - _LEARNT_BELL[0]) / _LEARNT_BELL[1])
+    return below
+
+
+def _crowd_below(numbers: Floats) -> Floats:
     median, spread = _LEARNT_CROWD
-    logarithms = np.log(np.maximum(edges, math.exp(-40.0)) / median)
-    return [special.ndtr((edges - _LEARNT_BELL[0]) / _LEARNT_BELL[1]), special.ndtr(logarithms / spread)]
+    below: Floats = special.ndtr(np.log(np.maximum(numbers, math.exp(-40.0)) / median) / spread)
+    return below

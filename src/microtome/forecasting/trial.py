@@ -18,13 +18,18 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.forecasting.reference import Shape, shapes_of
+from microtome.forecasting.reference import Shape, learnt_shape, shapes_of
+from microtome.private.domain import WEIGHTS
+from microtome.private.profile import WIDTH_NUMBERS
 from microtome.schema import CategoryCells, Column, ColumnCode, Fineness, NumberCells, project_to_simplex
+from microtome.schema.domain import narrowed, nothing_learnt
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _REPEATS = 4
 _STEPS_AN_OCTAVE = 8
+_SEARCH = math.sqrt(WIDTH_NUMBERS ** (2.0 / 3.0) / WEIGHTS["scale"])
+"""Noise of the first histogram of a search, in units of that of the profile."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,6 +125,8 @@ def _profiled(
     rng: np.random.Generator,
 ) -> Draw:
     """The code that the profile would settle."""
+    if shape.below is not None:
+        return _searched(column, shape, fineness, noise_ratio, rng)
     counts = shape.shares + noise_ratio * rng.standard_normal(len(shape.shares))
     cells, places, named = shape.cells, np.arange(len(counts)), np.ones(len(counts), dtype=np.bool_)
     if cells is None:
@@ -136,6 +143,27 @@ def _profiled(
         case NumberCells() as whole, NumberCells() as cut:
             places, named = _places_in(whole, cut)
     return Draw(shape=shape, code=code, places=places, named=named)
+
+
+def _searched(column: Column, shape: Shape, fineness: Fineness, noise_ratio: float, rng: np.random.Generator) -> Draw:
+    """The same where bounds are searched for first, by the first histogram of the search."""
+    assert shape.below is not None
+    assert isinstance(shape.cells, NumberCells)
+    search_ratio = _SEARCH * noise_ratio
+    counts = shape.shares + search_ratio * rng.standard_normal(len(shape.shares))
+    found = narrowed(shape.cells, counts, search_ratio, step=0.0, values=())
+    cells, likely = (nothing_learnt(column), None) if found is None else found
+    seen = learnt_shape(cells, shape.below)
+    counts = seen.shares + noise_ratio * rng.standard_normal(len(seen.shares))
+    code = ColumnCode.from_counts(
+        column, cells, counts, noise_scale=noise_ratio, total=1.0, fineness=fineness, likely=likely,
+        search_noise=(search_ratio,),
+    )  # fmt: skip
+    assert isinstance(code.cells, NumberCells)
+    places, named = _places_in(cells, code.cells)
+    if found is None:
+        named = np.zeros_like(named)
+    return Draw(shape=seen, code=code, places=places, named=named)
 
 
 def _places_in(whole: NumberCells, cut: NumberCells) -> tuple[Ints, NDArray[np.bool_]]:

@@ -16,20 +16,22 @@ from microtome.schema import CategoryCells, Cells, Column, Kind, NumberCells
 def cell_indices(array: pa.Array, column: Column, cells: Cells) -> NDArray[np.int64]:
     """The cell of every value of a column; an error that names column and value where there is none."""
     array = checked(array, column)
-    match cells:
-        case CategoryCells():
-            found = _locate_categories(array, column, cells)
-        case NumberCells():
-            found = _locate_numbers(array, column, cells)
+    if isinstance(cells, CategoryCells):
+        found = _locate_categories(array, column, cells)
+    else:
+        numbers, codes = _without_codes(array, column)
+        found = _locate_numbers(numbers, column, cells)
+        found[codes >= 0] = cells.num_values + codes[codes >= 0]
     if array.null_count:
         found[_mask(array)] = len(cells) - 1
     return found
 
 
 def numbers_within_bounds(array: pa.Array, column: Column) -> NDArray[np.float64]:
-    """The numbers of a measured column that are not missing, as its cells count them."""
+    """The numbers of a measured column that are neither codes nor missing, as its cells count them."""
     low, high = column.number_bounds() or (-np.inf, np.inf)
-    return np.clip(_numbers(checked(array, column).drop_null(), column), low, high)
+    numbers, _ = _without_codes(checked(array, column), column)
+    return np.clip(_numbers(numbers.drop_null(), column), low, high)
 
 
 def checked(array: pa.Array, column: Column) -> pa.Array:
@@ -47,6 +49,50 @@ def checked(array: pa.Array, column: Column) -> pa.Array:
             raise _outside_error(array, column, int(np.argmax(endless)))
         array = pc.add(array, pa.scalar(0.0, array.type))  # −0 is the category 0
     return array
+
+
+def _without_codes(array: pa.Array, column: Column) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The measurements of a column, null for codes; and which code each value is, −1 for none."""
+    if not column.codes:
+        return array, np.full(len(array), -1)
+    if not pa.types.is_string(array.type):
+        index = pc.index_in(array, value_set=_own_codes(column, array.type))
+        return pc.if_else(index.is_valid(), pa.scalar(None, array.type), array), _places(index)
+    texts = pc.utf8_trim_whitespace(array)
+    index = pc.index_in(texts, value_set=pa.array(column.code_texts))
+    rest = pc.if_else(index.is_valid(), pa.scalar(None, pa.string()), texts)
+    return _parsed(rest, column), _places(index)
+
+
+def _own_codes(column: Column, arrow_type: pa.DataType) -> pa.Array:
+    """The codes that values of this type can be."""
+    return pa.array([code for code in column.codes if not isinstance(code, str)], type=arrow_type)
+
+
+def _places(index: pa.Array) -> NDArray[np.int64]:
+    places: NDArray[np.int64] = np.asarray(index.fill_null(-1)).astype(np.int64)
+    return places
+
+
+def _parsed(texts: pa.Array, column: Column) -> pa.Array:
+    """Texts as numbers, dates or times; an error that names the first that is none."""
+    wanted = column.arrow_type if column.kind in (Kind.DATE, Kind.DATETIME) else pa.float64()
+    try:
+        return texts.cast(wanted)
+    except pa.ArrowInvalid:
+        wrong = next(text for text in texts.drop_null().to_pylist() if not _can_parse(text, wanted))
+        raise TableError(
+            f"column {column.name!r}: value {wrong!r} is neither {column.kind} nor one of its codes "
+            f"({', '.join(column.code_texts)}); add it to 'codes', or correct it"
+        ) from None
+
+
+def _can_parse(text: str, wanted: pa.DataType) -> bool:
+    try:
+        pa.scalar(text).cast(wanted)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _mask(array: pa.Array) -> NDArray[np.bool_]:

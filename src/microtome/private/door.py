@@ -150,9 +150,9 @@ class Door:
             file.finish(self._manifest(source, published, {**checksums, "rows": digests}).to_dict())
 
     def _manifest(self, source: Source, published: list[Published], checksums: Mapping[str, Any]) -> Manifest:
-        first, rows = published[0], published[-1].rows
+        told, rows = next((part for part in published if part.total is not None), None), published[-1].rows
         mechanism = next((part.mechanism for part in reversed(published) if part.mechanism is not None), None)
-        if mechanism is None or first.total is None:
+        if mechanism is None or told is None or told.total is None:
             raise MicrotomeError("a release does not say how it was made; nothing was written")
         return Manifest(
             software=f"microtome {microtome.__version__}",
@@ -160,12 +160,12 @@ class Door:
             mechanism=mechanism,
             contents=Contents(
                 num_rows=0 if rows is None else rows.shape[0],
-                num_records=first.total,
+                num_records=told.total,
                 records_exact=not self.settings.neighbours.protects_count,
                 bin_rows=1 if rows is None else rows.bin_rows,
             ),
             schema=source.schema_document(),
-            codebook=first.codebook,
+            codebook=told.codebook,
             checksums=checksums,
         )
 

@@ -23,7 +23,9 @@ from microtome.accounting import (
     default_delta,
 )
 from microtome.errors import MicrotomeError, ParameterError, TableError
-from microtome.private.profile import ProfileBudget
+from microtome.private.profile import total_weight
+from microtome.private.profile_budget import ProfileBudget
+from microtome.private.searching import SEARCH_HISTOGRAMS, chances_to_show, is_searched
 from microtome.private.slicing import MOST_COORDINATES
 from microtome.published import ReleaseKind
 from microtome.schema import COARSE, FINE, Schema, largest_dim, rounding_classes
@@ -33,6 +35,8 @@ FINENESS = {ReleaseKind.RECORDS: COARSE, ReleaseKind.AGGREGATES: FINE}
 """How finely values are told apart, where the schema does not say."""
 _FAILURE_SHARE = 0.05
 """Share of δ given to each kind of failure that the mechanism can trade against noise."""
+_SEARCH_SHARE = 0.1
+"""What the profile gets more where no column is declared."""
 _ROUNDED_UP = 1e-12
 ROUNDING = 2.0**-40
 """Probability that rounding error of 64-bit floats moves one noisy number to another grid step."""
@@ -145,17 +149,30 @@ def longest_rows(schema: Schema) -> int:
     return longest
 
 
+def profile_share(settings: PrivacySettings, schema: Schema) -> float:
+    """What search and profile get: unless told otherwise the more, the more columns are to be learnt."""
+    learnt = sum(map(is_searched, schema.columns)) / len(schema.columns)
+    return settings.share_of_profile({kind: share + _SEARCH_SHARE * learnt for kind, share in TABLE_PROFILE.items()})
+
+
 def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     """The profile's share of the budget."""
-    learnt = sum(column.kind.is_categorical and not column.is_declared for column in schema.columns)
-    threshold = _FAILURE_SHARE * settings.delta if learnt else 0.0
+    chances = sum(map(chances_to_show, schema.columns))
+    threshold = _FAILURE_SHARE * settings.delta if chances else 0.0
     histograms = len(schema.columns) + sum(rounding_classes(column) is not None for column in schema.columns)
+    histograms += SEARCH_HISTOGRAMS * sum(map(is_searched, schema.columns))
     touched = histograms * settings.neighbours.cells_changed + 1
     failures: list[Event] = [FailureEvent(probability=touched * ROUNDING, reason="rounding of the profile")]
     if threshold:
-        failures.append(FailureEvent(probability=threshold, reason="a category of one record alone shows"))
-    mu = math.sqrt(settings.share_of_profile(TABLE_PROFILE)) / unit_noise(settings, failures)
-    budget = ProfileBudget(mu=mu, threshold_delta=threshold, neighbours=settings.neighbours)
+        failures.append(FailureEvent(probability=threshold, reason="a category or number of one record alone shows"))
+    mu = math.sqrt(profile_share(settings, schema)) / unit_noise(settings, failures)
+    budget = ProfileBudget(
+        mu=mu,
+        threshold_delta=threshold,
+        neighbours=settings.neighbours,
+        num_chances=max(chances, 1),
+        weight=total_weight(schema.columns, protects_count=settings.neighbours.protects_count),
+    )
     return ProfilePlan(budget=budget, events=(GaussianEvent(mu=mu), *failures))
 
 

@@ -1,4 +1,4 @@
-"""The first private pass: noisy one-way histograms of all columns.
+"""The profile: noisy one-way histograms of all columns.
 
 A record adds 1 to one cell of each column, so column c with noise σ_c costs μ_c² = s/σ_c², where s is 1 where
 a neighbour loses or gains a record and 2 where one is replaced (one cell loses, another gains). The costs add
@@ -8,30 +8,35 @@ and Σ K_c·σ_c at fixed Σ 1/σ_c² is least for 1/σ_c² ∝ K_c^(2/3).
 Numbers whose cells hold many values are counted a second time, by how round they are: a histogram more, to which a
 record adds at most 1, and which gets little.
 
-Categories that nobody declared are learnt by thresholding: a category is kept if its noisy count exceeds T. A
-category that only one record has must not show, save with a probability that the ledger counts in δ. What all
-the others have together is the total less what is shown: counting it would touch the same record twice.
+What nobody declared has been searched for (``searching``). Numbers are counted on the cells that were found. Categories
+are counted all, and those are shown that the search has found, and those whose noisy count exceeds a threshold T: one
+that only one record has must not show, save with a probability that the ledger counts in δ.
 
 The total is public, except under ``add-remove``: there it is one more count, with a noise of its own.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from threading import Lock
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.stats import norm
 
-from microtome.accounting import Neighbours
-from microtome.errors import TableError, together
-from microtome.private.cell_index import cell_indices, checked, numbers_within_bounds
-from microtome.private.randomness import GRID, Randomness, noisy_counts
+from microtome.errors import MicrotomeError, together
+from microtome.private.domain import Domain
+from microtome.private.histograms import (
+    Histogram,
+    SparseHistogram,
+    category_histogram,
+    cell_histogram,
+    rounding_histogram,
+)
+from microtome.private.profile_budget import ProfileBudget, histogram_weights
+from microtome.private.randomness import Randomness, noisy_counts
+from microtome.private.searching import is_searched, search_weight
 from microtome.schema import (
     COARSE,
     CategoryCells,
@@ -45,100 +50,68 @@ from microtome.schema import (
     rounding_classes,
 )
 
-MOST_CATEGORIES = 1_000_000
-"""Distinct values past which a column is taken for text or an identifier."""
-_WIDTH_UNKNOWN = 64
+_WIDTH_CATEGORIES, WIDTH_NUMBERS = 64, 128
+"""Cells that columns are expected to have once they are searched for."""
+_WIDTH_INCOMPLETE = 256
+"""As how many cells categories count of which some are yet to be found."""
+_WIDTH_LEARNT = 32
+"""As how many cells a learnt column counts at least: what few cells hold decides on more than their own error."""
 _WIDTH_MOST = 1024
 _WIDTH_TOTAL = 8
 _WIDTH_ROUNDING = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileBudget:
-    """What the profile may spend.
-
-    Attributes:
-        mu: Its Gaussian privacy parameter.
-        threshold_delta: Probability, in all, that a category of one record alone shows.
-        neighbours: The relation under which both hold.
-    """
-
-    mu: float
-    threshold_delta: float
-    neighbours: Neighbours
-
-    def noise_scales(self, widths: Sequence[int]) -> list[float]:
-        """Noise of each column's counts, for columns of the given numbers of cells."""
-        shares = np.array(widths, dtype=float) ** (2.0 / 3.0)
-        shares /= shares.sum()
-        return [float(np.sqrt(self.neighbours.cells_changed / share) / self.mu) for share in shares]
-
-    def threshold(self, noise_scale: float, num_learnt: int) -> float:
-        """The noisy count T below which an undeclared category is not shown.
-
-        A category with one record passes with probability Φ(−(T−1)/σ), T raised by the half step by which the
-        grid may round a count up. At most one such category a column tells neighbours apart, two where a record
-        is replaced.
-        """
-        tail = self.threshold_delta / (num_learnt * self.neighbours.cells_changed)
-        return float(1.0 + noise_scale * (norm.isf(tail) + 0.5 / GRID))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Profile:
-    """What the first pass publishes: the codebook, and the number of records as far as it is public."""
+    """What the profile publishes: the codebook, and the number of records as far as it is public."""
 
     codebook: Codebook
     total: float
 
 
 class Tally:
-    """Exact counts of all columns, filled block by block, on several threads if need be.
+    """Exact counts of all columns, on the cells that are declared or that the search has found.
 
     Private: it never leaves this package.
     """
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, domains: Mapping[int, Domain] | None = None) -> None:
         self.num_rows = 0
-        self._columns = schema.columns
-        self._cells = [initial_cells(column) for column in schema.columns]
-        self._counts = [np.zeros(0 if cells is None else len(cells), np.int64) for cells in self._cells]
-        self._classes = {at: one for at, one in enumerate(map(rounding_classes, schema.columns)) if one is not None}
-        self._rounding = {index: np.zeros(len(classes), np.int64) for index, classes in self._classes.items()}
-        self._values: list[Counter[object]] = [Counter() for _ in self._cells]
+        self._columns, self._domains = schema.columns, domains or {}
+        self._cells = [self._cells_of(place, column) for place, column in enumerate(schema.columns)]
+        self._histograms = [_histogram(*described) for described in zip(schema.columns, self._cells, strict=True)]
+        classes = {place: rounding_classes(column) for place, column in enumerate(schema.columns)}
+        self._rounding = {
+            place: rounding_histogram(schema.columns[place], found)
+            for place, found in classes.items()
+            if found is not None and place not in self._domains
+        }
         self._lock = Lock()
+
+    @property
+    def num_columns(self) -> int:
+        """How many columns are counted."""
+        return len(self._columns)
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
         with self._lock:
             self.num_rows += block.num_rows
         with together() as attempts:
-            for index, column in enumerate(self._columns):
+            for index, histogram in enumerate(self._histograms):
                 with attempts:
-                    self._add_column(index, column, block.column(index).combine_chunks())
-
-    def _add_column(self, index: int, column: Column, array: pa.Array) -> None:
-        if (cells := self._cells[index]) is None:
-            self._add_values(index, column, pc.value_counts(checked(array, column)))
-        else:
-            counts = np.bincount(cell_indices(array, column, cells), minlength=len(cells))
-            with self._lock:
-                self._counts[index] += counts
-        if index in self._classes:
-            counts = self._classes[index].count(numbers_within_bounds(array, column))
-            with self._lock:
-                self._rounding[index] += counts
+                    array = block.column(index).combine_chunks()
+                    histogram.add(array)
+                    if index in self._rounding:
+                        self._rounding[index].add(array)
 
     def merge(self, other: Tally) -> None:
         """Add what another of the same schema has counted."""
         self.num_rows += other.num_rows
-        for mine, theirs in zip(self._counts, other._counts, strict=True):
-            mine += theirs
-        for index, counts in other._rounding.items():
-            self._rounding[index] += counts
-        for index, column in enumerate(self._columns):
-            self._values[index].update(other._values[index])
-            self._require_few_values(index, column)
+        for mine, theirs in zip(self._histograms, other._histograms, strict=True):
+            mine.merge(theirs)
+        for index, histogram in other._rounding.items():
+            self._rounding[index].merge(histogram)
 
     def publish(
         self,
@@ -153,69 +126,114 @@ class Tally:
 
         ``num_records`` is the number of records where null ones, which count in no cell, are among them.
         """
-        scales = histogram_noise(self._columns, budget)
-        rounding_scales = dict(zip(self._classes, scales[len(self._cells) :], strict=False))
+        protected = budget.neighbours.protects_count
+        scales = budget.noise_by_weight(self._weights(protects_count=protected))
+        rounding_scales = dict(zip(self._rounding, scales[self.num_columns :], strict=False))
         total = float(self.num_rows if num_records is None else num_records)
-        if budget.neighbours.protects_count:
+        if protected:
             stream = randomness.stream("profile-total")
             total = max(float(noisy_counts(np.array([total]), scales[-1], stream)[0]), 1.0)
-        num_learnt = sum(cells is None for cells in self._cells)
         codes = []
         for index, column in enumerate(self._columns):
-            scale, stream = scales[index], randomness.stream("profile", index)
-            cells = self._cells[index]
-            if cells is None:
-                threshold = budget.threshold(scale, num_learnt)
-                cells, counts = self._learn_categories(index, scale, threshold, total, stream)
-            else:
-                counts = noisy_counts(self._counts[index].astype(float), scale, stream)
-            rounding = None
-            if index in rounding_scales:
-                exact = self._rounding[index].astype(float)
+            cells, counts = self._noisy(index, budget, scales[index], total, randomness.stream("profile", index))
+            domain = self._domains.get(index)
+            rounding = None if domain is None else domain.rounding
+            if index in self._rounding:
                 stream = randomness.stream("profile-rounding", index)
-                rounding = noisy_counts(exact, rounding_scales[index], stream), rounding_scales[index]
+                rounding = self._rounding[index].noisy(rounding_scales[index], stream), rounding_scales[index]
             codes.append(
                 ColumnCode.from_counts(
-                    column, cells, counts, noise_scale=scale, total=total, fineness=fineness, rounding=rounding
+                    column,
+                    cells,
+                    counts,
+                    noise_scale=scales[index],
+                    total=total,
+                    fineness=fineness,
+                    rounding=rounding,
+                    likely=None if domain is None else domain.likely,
+                    search_noise=() if domain is None else domain.search_noise,
                 )
             )
         return Profile(codebook=Codebook(codes=tuple(codes), centred=centred), total=total)
 
-    def _add_values(self, index: int, column: Column, counted: pa.StructArray) -> None:
-        values = self._values[index]
-        with self._lock:
-            for entry in counted.to_pylist():
-                values[entry["values"]] += entry["counts"]
-        self._require_few_values(index, column)
+    def _weights(self, *, protects_count: bool) -> NDArray[np.float64]:
+        """By which histograms share the budget; categories of which some are yet to be found have half, if need be."""
+        least = [_WIDTH_LEARNT if index in self._domains else 1 for index in range(self.num_columns)]
+        widths = [max(_width(cells), few) for cells, few in zip(self._cells, least, strict=True)]
+        weights = histogram_weights(widths + [_WIDTH_ROUNDING] * len(self._rounding) + [_WIDTH_TOTAL] * protects_count)
+        left = np.zeros(len(weights))
+        for index, domain in self._domains.items():
+            left[index] = domain.left
+        if not left.any():
+            return weights
+        others = float(weights[left == 0.0].sum())
+        whole = max(others, float(histogram_weights([_WIDTH_INCOMPLETE])[0]) * int((left > 0.0).sum()))
+        return np.where(left > 0.0, whole * left / left.sum(), weights)
 
-    def _require_few_values(self, index: int, column: Column) -> None:
-        if len(self._values[index]) > MOST_CATEGORIES:
-            raise TableError(
-                f"column {column.name!r} has more than {MOST_CATEGORIES:,} different values: free text and "
-                "identifiers cannot be released; drop the column or declare its categories"
-            )
-
-    def _learn_categories(
-        self, index: int, scale: float, threshold: float, total: float, stream: np.random.Generator
+    def _noisy(
+        self, index: int, budget: ProfileBudget, scale: float, total: float, stream: np.random.Generator
     ) -> tuple[Cells, NDArray[np.float64]]:
-        """Categories whose noisy count passes the threshold, in sorted order; the rest is "(other)"."""
-        missing, values = self._columns[index].missing, self._values[index]
-        known = sorted(value for value in values if value is not None)  # type: ignore[type-var]
-        exact = [values[value] for value in known] + [values[None]]
-        noisy = noisy_counts(np.array(exact, dtype=float), scale, stream)
-        shown = np.flatnonzero(noisy[:-1] > threshold)
-        categories = tuple(known[place] for place in shown)
-        counts = np.concatenate([noisy[shown], noisy[-1:] if missing else noisy[:0]])
-        cells = CategoryCells(categories=categories, other=True, missing=missing)  # type: ignore[arg-type]
-        return cells, np.insert(counts, len(shown), total - counts.sum())
+        """The cells of a column and their noisy counts; categories that are not shown have the rest of all records.
+
+        Counting them would touch a record twice.
+        """
+        histogram, cells = self._histograms[index], self._cells[index]
+        if not isinstance(histogram, SparseHistogram):
+            return cells, histogram.noisy(scale, stream)
+        assert isinstance(cells, CategoryCells)
+        shown, noisy = histogram.shown(scale, budget.threshold(scale), stream, known=set(cells.categories))
+        counts = noisy if cells.missing else noisy[:-1]
+        found = replace(cells, categories=tuple(shown))  # type: ignore[arg-type]
+        return found, np.insert(counts, len(shown), total - counts.sum())
+
+    def _cells_of(self, place: int, column: Column) -> Cells:
+        if place in self._domains:
+            return self._domains[place].cells
+        cells = initial_cells(column)
+        if cells is None:
+            raise MicrotomeError(f"column {column.name!r} was not searched for; nothing is released")
+        return cells
 
 
-def histogram_noise(columns: Sequence[Column], budget: ProfileBudget) -> list[float]:
-    """Noise of the counts of every column, of their rounding, and of the total where it is counted; public facts."""
-    widths = [_width(initial_cells(column)) for column in columns]
-    widths += [_WIDTH_ROUNDING] * sum(rounding_classes(column) is not None for column in columns)
-    return budget.noise_scales(widths + [_WIDTH_TOTAL] * budget.neighbours.protects_count)
+def _histogram(column: Column, cells: Cells) -> Histogram:
+    """Categories that nobody has declared may be others than those that are known by now."""
+    return category_histogram(column) if _learns_categories(column) else cell_histogram(column, cells)
 
 
-def _width(cells: Cells | None) -> int:
-    return _WIDTH_UNKNOWN if cells is None else min(len(cells), _WIDTH_MOST)
+def _learns_categories(column: Column) -> bool:
+    return column.kind.is_categorical and is_searched(column)
+
+
+def total_weight(columns: Sequence[Column], *, protects_count: bool) -> float:
+    """Weights of all histograms of search and profile, by which the budget is shared. Public facts."""
+    widths = [_expected_width(column) for column in columns] + [_WIDTH_TOTAL] * protects_count
+    widths += [_WIDTH_ROUNDING] * sum(rounding_classes(column) is not None and column.is_declared for column in columns)
+    return float(histogram_weights(widths).sum()) + sum(map(search_weight, columns))
+
+
+def expected_noise(columns: Sequence[Column], budget: ProfileBudget) -> list[float]:
+    """The noise that the counts of each column have if searches find as much as they commonly do; public facts."""
+    return [budget.noise_of(float(weight)) for weight in histogram_weights([_expected_width(one) for one in columns])]
+
+
+def least_noise(columns: Sequence[Column], budget: ProfileBudget) -> list[float]:
+    """The least noise that the counts of each column can have, whatever the search finds; public facts.
+
+    That is if no other column that is searched for has more than one cell, and the search had cost nothing.
+    """
+    known = [None if is_searched(column) else _expected_width(column) for column in columns]
+    least = histogram_weights([1 if width is None else width for width in known])
+    most = histogram_weights([_WIDTH_MOST if width is None else width for width in known])
+    shares = most / (least.sum() - least + most)
+    return [float(np.sqrt(budget.neighbours.cells_changed / share) / budget.mu) for share in shares]
+
+
+def _expected_width(column: Column) -> int:
+    cells = initial_cells(column)
+    if cells is not None:
+        return _width(cells)
+    return _WIDTH_CATEGORIES if column.kind.is_categorical else WIDTH_NUMBERS
+
+
+def _width(cells: Cells) -> int:
+    return min(len(cells), _WIDTH_MOST)

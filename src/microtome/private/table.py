@@ -125,7 +125,7 @@ def _open_csv(path: Path) -> PrivateTable:
     def read(columns: Sequence[Column] | None) -> pacsv.CSVStreamingReader:
         convert = pacsv.ConvertOptions(
             strings_can_be_null=True,
-            column_types={column.name: column.arrow_type for column in columns or ()},
+            column_types={column.name: column.storage_type for column in columns or ()},
             include_columns=[column.name for column in columns] if columns else None,
         )
         try:
@@ -214,6 +214,13 @@ def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int)
                 where = f"{origin}: column {column.name!r}, rows from {first_row}"
                 attempts.errors.append(TableError(f"{where}: not all values are {column.dtype}: {error}"))
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
+
+
+def _as_text(array: pa.Array) -> pa.Array:
+    """Numbers and dates of a column that may hold texts too, as these; others as they are."""
+    if pa.types.is_floating(array.type):
+        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    return array if pa.types.is_dictionary(array.type) else array.cast(pa.string())
 
 
 def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:

@@ -1,7 +1,7 @@
 """A private table as a source of releases: its passes, in the order in which they are published.
 
-profile ─► pair tables                 kind aggregates
-└► sliced rows, shuffled       kind records
+[search ─► …] ─► profile ─► pair tables                 kind aggregates
+                 └► sliced rows, shuffled       kind records
 """
 
 from __future__ import annotations
@@ -15,15 +15,27 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from microtome.accounting import Event
 from microtome.errors import SchemaError
 from microtome.private.aggregating import AggregateTally, TableBudget, plan_aggregates, plan_tables, table_bytes
 from microtome.private.cell_index import cell_indices
+from microtome.private.domain import Domain
 from microtome.private.memory import check_memory
 from microtome.private.passes import Blocks, Pass, Plan, Published
 from microtome.private.pipeline import ordered_map
-from microtome.private.plan import FINENESS, ProfilePlan, SlicePlan, padded_rows, plan_profile, plan_slices
-from microtome.private.profile import Profile, Tally, histogram_noise
+from microtome.private.plan import (
+    FINENESS,
+    ProfilePlan,
+    SlicePlan,
+    padded_rows,
+    plan_profile,
+    plan_slices,
+    profile_share,
+)
+from microtome.private.profile import Profile, Tally, least_noise
+from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import GRID, Randomness, poisson_sample
+from microtome.private.searching import start_search
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
@@ -31,7 +43,7 @@ from microtome.progress import Tell
 from microtome.published import AggregateMechanism, ContainerWriter, Focus, Mechanism, ReleaseKind, check_space, digest
 from microtome.schema import Codebook, Schema, initial_cells, largest_dim
 from microtome.schema.margins import rare_share
-from microtome.settings import TABLE_PROFILE, PrivacySettings, RunSettings
+from microtome.settings import PrivacySettings, RunSettings
 
 _HEADER_BYTES = 1 << 16
 _CELL_BYTES = 64
@@ -87,35 +99,42 @@ class TableSource:
             case ReleaseKind.AGGREGATES:
                 second = _Tables(settings, self.schema, plan_tables(settings, self.schema, profile.events))
             case ReleaseKind.RECORDS:
-                second = _Rows(settings, run, plan_slices(settings, self.schema, profile.events))
+                second = _Rows(settings, self.schema, run, plan_slices(settings, self.schema, profile.events))
 
         def check_room(num_records: int, output: Path) -> None:
             longest = _longest(settings, self.schema, profile, num_records)
             size = second.room(longest, num_records, self.origin) + _profile_bytes(self.schema)
             check_space(output.parent, size)
 
+        def profile_of(domains: Mapping[int, Domain], budget: ProfileBudget) -> ProfilePass:
+            return ProfilePass(settings, Tally(self.schema, domains), budget, profile.events, second.following)
+
         return Plan(
             events=(*profile.events, *second.events),
-            first=ProfilePass(settings, self.schema, profile, second.following),
+            first=start_search(self.schema, profile.budget, profile_of),
             check_room=check_room,
         )
 
 
 class ProfilePass:
-    """The first pass: noisy histograms of all columns, and the codebook that everything after it is built on."""
+    """Noisy histograms of all columns, and the codebook that everything after it is built on.
+
+    Its events are those of the search before it too: whatever that has found, both together cost the same.
+    """
 
     stage = "profile"
 
     def __init__(
         self,
         settings: PrivacySettings,
-        schema: Schema,
-        plan: ProfilePlan,
+        tally: Tally,
+        budget: ProfileBudget,
+        events: tuple[Event, ...],
         following: Callable[[Profile, int, Randomness], Pass | Published],
     ) -> None:
-        self.width = _NUMBERS_A_COLUMN * len(schema.columns)
-        self._settings, self._plan, self._following = settings, plan, following
-        self._tally = Tally(schema)
+        self.width = _NUMBERS_A_COLUMN * tally.num_columns
+        self._settings, self._budget, self._events, self._following = settings, budget, events, following
+        self._tally = tally
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
@@ -130,7 +149,7 @@ class ProfilePass:
         profile = self._profile(randomness, num_records)
         codebook, arrays = profile.codebook.to_parts()
         return Published(
-            events=self._plan.events,
+            events=self._events,
             arrays=arrays,
             codebook=codebook,
             total=profile.total,
@@ -139,7 +158,7 @@ class ProfilePass:
 
     def _profile(self, randomness: Randomness, num_records: int) -> Profile:
         return self._tally.publish(
-            self._plan.budget,
+            self._budget,
             randomness,
             num_records=num_records,
             centred=self._settings.neighbours.centred,
@@ -195,7 +214,7 @@ class PairTablePass:
         mechanism = AggregateMechanism(
             pivot=None if plan.pivot is None else self._schema.names[plan.pivot],
             num_classes=plan.num_classes,
-            profile_share=self._settings.share_of_profile(TABLE_PROFILE),
+            profile_share=profile_share(self._settings, self._schema),
             first_noise=tuple(plan.first_noise.tolist()),
             pair_noise=tuple(tuple(row) for row in plan.pair_noise.tolist()),
             focus=None
@@ -215,6 +234,7 @@ class _Rows:
     """What follows the profile of a release of records."""
 
     settings: PrivacySettings
+    schema: Schema
     run: RunSettings
     slices: SlicePlan
 
@@ -243,7 +263,7 @@ class _Rows:
             noise_scale=plan.noise_scale,
             grid_step=plan.noise_scale / GRID,
             row_distance=plan.row_distance,
-            profile_share=self.settings.share_of_profile(TABLE_PROFILE),
+            profile_share=profile_share(self.settings, self.schema),
             subsample=self.settings.subsample,
             capacity=self.settings.capacity,
         )
@@ -358,8 +378,7 @@ def levels_of(block: pa.Table, codebook: Codebook) -> NDArray[np.int64]:
 
 def _longest(settings: PrivacySettings, schema: Schema, profile: ProfilePlan, num_records: int) -> int:
     """The longest that rows can be under this noise. Only public facts and the number of records enter."""
-    noise = histogram_noise(schema.columns, profile.budget)[: len(schema.columns)]
-    rare = [rare_share(scale, num_records) for scale in noise]
+    rare = [rare_share(scale, num_records) for scale in least_noise(schema.columns, profile.budget)]
     return largest_dim(schema, FINENESS[settings.kind], rare) or 0
 
 

@@ -124,6 +124,14 @@ class Release(Artefact):
         self.schema = Schema.from_dict(manifest.schema)
         self.codebook = Codebook.from_parts(self.schema, manifest.codebook, arrays)
 
+    @property
+    def unlearnt(self) -> tuple[str, ...]:
+        """Columns of which nothing, or not even half, stood out from the noise: rows drawn from this say little there.
+
+        Declaring their bounds or categories helps, and so does a larger ε.
+        """
+        return tuple(code.column.name for code in self.codebook.codes if not code.is_learnt)
+
 
 def _opened(path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> Artefact:
     """The release of a file, of the class that its mechanism asks for."""

@@ -58,7 +58,8 @@ def _profile(manifest: Manifest, changed: int) -> float:
     """μ of the profile's histograms. That of a protected total is not among them: its noise is not in the file."""
     columns = manifest.codebook["columns"]
     rounding = [column["rounding_noise"] for column in columns if "rounding_noise" in column]
-    return _counts([*(column["noise_scale"] for column in columns), *rounding], changed)
+    searches = [scale for column in columns for scale in column.get("search_noise", ())]
+    return _counts([*(column["noise_scale"] for column in columns), *rounding, *searches], changed)
 
 
 def _counts(noise: Sequence[float], changed: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import Any
 
 from microtome.accounting import GaussianEvent, epsilon, events_of
 from microtome.published.aggregates import AggregatesRelease
@@ -17,7 +17,7 @@ from microtome.published.manifest import (
     Mechanism,
 )
 from microtome.published.records import RecordsRelease
-from microtome.schema import CategoryCells, ColumnCode, ImageSchema, NumberCells
+from microtome.schema import ColumnCode, ImageSchema, NumberCells
 
 
 def promise_in_words(release: Artefact) -> list[str]:
@@ -183,18 +183,18 @@ def column_summary(code: ColumnCode) -> dict[str, Any]:
         "kind": str(code.column.kind),
         "dtype": code.column.dtype,
         "declared": code.column.is_declared,
+        "learnt": code.is_learnt,
         "levels": code.num_levels,
         "noise_scale": code.noise_scale,
         "missing_share": missing,
     }
-    match code.cells:
-        case NumberCells(edges=edges, integral=integral):
-            ends = edges[[0, -1]] - [0.0, float(integral)]
-            values["bounds"] = [str(value) for value in code.values_of(ends).to_pylist()]
-        case CategoryCells(categories=categories):
-            values["categories"] = len(categories)
-        case _:
-            assert_never(code.cells)
-    if code.rounding is not None:
-        values["rounding_noise_scale"] = code.rounding.noise_scale
+    if isinstance(code.cells, NumberCells):
+        ends = code.cells.edges[[0, -1]] - [0.0, float(code.cells.integral)]
+        values["bounds"] = [str(value) for value in code.values_of(ends).to_pylist()]
+        if code.column.codes:
+            values["codes"] = code.column.code_texts
+        if code.rounding is not None:
+            values["rounding_noise_scale"] = code.rounding.noise_scale
+    else:
+        values["categories"] = len(code.cells.categories)
     return values

@@ -10,7 +10,7 @@ from microtome.schema.image import ImageSchema
 from microtome.schema.image_code import ImageCode
 from microtome.schema.loading import load_schema
 from microtome.schema.margins import COARSE, FINE, Fineness, project_to_simplex
-from microtome.schema.rounding import Rounding, rounding_classes
+from microtome.schema.rounding import Rounding, RoundingClasses, rounding_classes
 
 __all__ = [
     "COARSE",
@@ -30,6 +30,7 @@ __all__ = [
     "NumberCells",
     "Outside",
     "Rounding",
+    "RoundingClasses",
     "Schema",
     "initial_cells",
     "largest_dim",

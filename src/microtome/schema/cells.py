@@ -21,19 +21,25 @@ OTHER = "(other)"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NumberCells:
-    """Intervals ``[edges[j], edges[j+1])``, the last one closed, and perhaps a cell for missing values."""
+    """Intervals ``[edges[j], edges[j+1])``, the last one closed; then cells of codes, perhaps one of missing values."""
 
     edges: NDArray[np.float64]
     integral: bool
     missing: bool
+    num_codes: int = 0
+
+    @classmethod
+    def of(cls, column: Column, edges: NDArray[np.float64]) -> NumberCells:
+        """Cells of a column's numbers with these edges, and those of its codes and missing values."""
+        return cls(edges=edges, integral=column.kind.is_integral, missing=column.missing, num_codes=len(column.codes))
 
     @property
     def num_values(self) -> int:
-        """Cells without the one for missing values."""
+        """Cells of numbers."""
         return len(self.edges) - 1
 
     def __len__(self) -> int:
-        return self.num_values + self.missing
+        return self.num_values + self.num_codes + self.missing
 
     def locate(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each number; numbers beyond the ends fall into the end cells."""
@@ -41,9 +47,10 @@ class NumberCells:
         return np.clip(found, 0, self.num_values - 1)
 
     def singletons(self) -> NDArray[np.bool_]:
-        """Which cells hold one value only (one whole number, or exactly zero)."""
-        width = np.diff(self.edges)
-        return width <= (1.0 if self.integral else np.nextafter(0.0, 1.0))
+        """Which cells hold one value only."""
+        low, high = self.edges[:-1], self.edges[1:]
+        single: NDArray[np.bool_] = high <= (low + 1.0 if self.integral else np.nextafter(low, np.inf))
+        return single
 
     def middles(self) -> NDArray[np.float64]:
         """The mean of the values in each cell, if they are spread evenly."""

@@ -122,6 +122,8 @@ class Column:
         dtype: How they are stored, a key of ``DTYPES``; by default the usual one of the kind.
         categories: The declared categories, or ``None`` to learn them with budget.
         bounds: The declared smallest and largest value, or ``None`` to learn them with budget.
+        codes: Values of a measured column that are no measurements, such as ``"refused"``, ``">200"`` or ``9999``: each
+            is a level of its own, and is given back as it is written here.
         missing: Whether values may be missing.
         outside: Policy for values outside what is declared: refuse the table, or clamp (a category outside
             the declared ones is then counted as "(other)").
@@ -153,6 +155,7 @@ class Column:
     dtype: str = ""
     categories: tuple[Value, ...] | None = None
     bounds: tuple[Value, Value] | None = None
+    codes: tuple[Value, ...] = ()
     missing: bool = True
     outside: Choice[Outside] = Choice(Outside, Outside.REFUSE, error=_column_error)
     weight: float | None = None
@@ -185,6 +188,7 @@ class Column:
             raise self._error(f"pool is {self.pool}; it must be at least 0 and below 1")
         self._settle_categories()
         self._settle_bounds()
+        self._settle_codes()
 
     @property
     def is_declared(self) -> bool:
@@ -195,6 +199,16 @@ class Column:
     def arrow_type(self) -> pa.DataType:
         """The Arrow type of its storage."""
         return DTYPES[self.dtype]
+
+    @property
+    def storage_type(self) -> pa.DataType:
+        """The Arrow type of its values in a table: text, if a code is no value of its own type."""
+        return pa.string() if any(isinstance(code, str) for code in self.codes) else self.arrow_type
+
+    @property
+    def code_texts(self) -> list[str]:
+        """Its codes as they are written."""
+        return [code.isoformat() if isinstance(code, dt.date) else str(code) for code in self.codes]
 
     def number_bounds(self) -> tuple[float, float] | None:
         """The declared bounds as numbers: units, days or microseconds since 1970."""
@@ -249,6 +263,37 @@ class Column:
             raise self._error(f"category {twice!r} is declared twice")
         object.__setattr__(self, "categories", plain)
 
+    def _settle_codes(self) -> None:
+        """Codes of the column's own type where they can be read as such, texts otherwise; none twice."""
+        if isinstance(self.codes, str):
+            raise self._error(f"codes is {self.codes!r}; it must be a list")
+        if self.codes and self.kind.is_categorical:
+            raise self._error(f"codes are for measured columns; in a {self.kind} column they are categories")
+        object.__setattr__(self, "codes", tuple(map(self._code, self.codes)))
+        twice = [text for place, text in enumerate(self.code_texts) if text in self.code_texts[:place]]
+        if twice:
+            raise self._error(f"code {twice[0]!r} is listed twice")
+
+    def _code(self, code: Value) -> Value:
+        if isinstance(code, bool) or not isinstance(code, str | int | float | dt.date):
+            raise self._error(f"code {code!r} is neither a text nor a number; put it in quotes")
+        if isinstance(code, str) and not code.strip():
+            raise self._error("a code is empty; an empty value is a missing one: say 'missing: allowed'")
+        own: Value = code.strip() if isinstance(code, str) else code
+        if isinstance(own, str) and self.kind in (Kind.INTEGER, Kind.FLOAT):
+            own = _as_number(own)
+        try:
+            settled: Value | None = self._stored([own])[0].as_py()
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            settled = None
+        if settled is not None and not isinstance(own, str | dt.date) and settled != own:
+            settled = None
+        if settled is None and not isinstance(own, str):
+            raise self._error(f"code {code!r} is not of dtype {self.dtype}; choose a larger one, or put it in quotes")
+        if isinstance(settled, float) and settled.is_integer():
+            return int(settled)  # as people write it
+        return own if settled is None else settled
+
     def _stored(self, values: list[Value]) -> pa.Array:
         """Values in the column's storage type; dates and times may come as text, as documents have them."""
         if pa.types.is_temporal(self.arrow_type) and all(isinstance(value, str) for value in values):
@@ -293,3 +338,15 @@ class Column:
 
     def _error(self, what: str) -> SchemaError:
         return _column_error(self, what)
+        return SchemaError(f"column {self.name!r}: {what}")
+
+
+def _as_number(text: str) -> str | int | float:
+    """The number that a text is, if it is a plain one."""
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        return number if math.isfinite(number) else text
+    return text

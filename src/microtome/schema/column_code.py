@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, assert_never
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from microtome.errors import SchemaError
 from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells, numbers_to_arrow
 from microtome.schema.column import DTYPES, Column
+from microtome.schema.domain import covering_range
 from microtome.schema.margins import (
     COARSE,
     Fineness,
     category_levels,
     falling_tails,
-    most_category_levels,
-    most_number_levels,
     number_levels,
     project_to_simplex,
     rare_share,
-    significant_range,
 )
 from microtome.schema.rounding import RoundedCells, Rounding, rounding_classes
 
 _SUM_SLACK = 1e-6
 """How far from 1 the margins of a file may add up to."""
+_CERTAIN = 4.0
+"""Standard deviations of the noise above which values are taken to be missing at all."""
+_LIKELY = 2.5
+"""The same of categories that are not shown. They have the noise of all that are, and leaving them out costs more."""
+_UNKNOWN = 0.5
+"""Share of "(other)" from which on a column's categories are not known."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,6 +50,8 @@ class ColumnCode:
         margins: Share of each cell, made from ``counts``.
         levels: The level of each cell.
         rounding: How round its numbers are, where cells do not tell.
+        search_noise: Standard deviation of the noise of every histogram that was needed to find its cells.
+        found: Whether anything stood out from the noise. If not, the cells say nothing of the column.
     """
 
     column: Column
@@ -54,6 +61,8 @@ class ColumnCode:
     margins: NDArray[np.float64]
     levels: NDArray[np.int64]
     rounding: Rounding | None = None
+    search_noise: tuple[float, ...] = ()
+    found: bool = True
 
     @classmethod
     def from_counts(
@@ -66,27 +75,33 @@ class ColumnCode:
         total: float,
         fineness: Fineness = COARSE,
         rounding: tuple[NDArray[np.float64], float] | None = None,
+        likely: tuple[float, float] | None = None,
+        search_noise: tuple[float, ...] = (),
     ) -> ColumnCode:
         """Settle bounds, margins and levels of a column from its noisy counts.
 
         ``fineness`` is for columns that say nothing of it themselves, ``rounding`` the noisy counts of its rounding
-        classes with the standard deviation of their noise.
+        classes with the standard deviation of their noise, ``likely`` where the search has found its numbers, and
+        ``search_noise`` the noise of that search.
         """
-        rare, rounded = rare_share(noise_scale, total), None
-        match cells:
-            case NumberCells():
-                if not column.is_declared:
-                    cells, counts = _trim(cells, counts, noise_scale)
-                margins = project_to_simplex(_with_falling_tails(cells, counts, noise_scale), total)
-                if rounding is not None:
-                    rounded = Rounding.from_counts(column, *rounding, cells=cells, margins=margins)
-                    margins = rounded.possible(cells, margins)
-                levels = number_levels(cells, margins, column.bins, rare, fineness)
-            case CategoryCells():
-                if rounding is not None:
-                    raise SchemaError(f"column {column.name!r}: categories are not rounded, and have no such counts")
-                margins = project_to_simplex(counts, total)
-                levels = category_levels(margins, _pool(column, fineness), rare, missing=cells.missing)
+        if isinstance(cells, NumberCells) and likely is not None:
+            cells, counts = _trim(cells, counts, noise_scale, total, likely)
+        learns = not column.is_declared
+        margins = _margins(cells, counts, noise_scale, total, learns=learns)
+        rounded = None
+        if rounding is not None:
+            assert isinstance(cells, NumberCells)
+            rounded = Rounding.from_counts(column, *rounding, cells=cells, margins=margins, total=total)
+            margins = rounded.possible(cells, margins)
+            if learns:
+                cells = _closed(cells, rounded)
+        rare = rare_share(noise_scale, total)
+        if isinstance(cells, NumberCells):
+            single = None if rounded is None else rounded.singletons(cells)
+            levels = number_levels(cells, margins, column.bins, rare, fineness, single=single)
+        else:
+            pool = fineness.pool if column.pool is None else column.pool
+            levels = category_levels(margins, pool, rare, missing=cells.missing)
         return cls(
             column=column,
             cells=cells,
@@ -95,7 +110,18 @@ class ColumnCode:
             margins=margins,
             levels=levels,
             rounding=rounded,
+            search_noise=search_noise,
+            found=column.kind.is_categorical or likely is not None or not search_noise,
         )
+
+    @cached_property
+    def is_learnt(self) -> bool:
+        """Whether the release knows this column: its values are declared, or most of them stood out from the noise."""
+        if self.column.is_declared:
+            return True
+        if isinstance(self.cells, NumberCells):
+            return self.found
+        return bool(self.margins[len(self.cells.categories)] < _UNKNOWN)
 
     @cached_property
     def num_levels(self) -> int:
@@ -112,12 +138,10 @@ class ColumnCode:
 
         A missing value scores 0.
         """
-        match self.cells:
-            case CategoryCells():
-                return None
-            case NumberCells():
-                numbers = self.cells.middles()
+        if not isinstance(self.cells, NumberCells):
+            return None
         shares = self.margins[: self.cells.num_values]
+        numbers = self.cells.middles()
         numbers = numbers / max(np.abs(numbers).max(), np.finfo(float).tiny)
         apart = numbers - (shares @ numbers) / max(shares.sum(), np.finfo(float).tiny)
         spread = math.sqrt(shares @ apart**2)
@@ -133,22 +157,31 @@ class ColumnCode:
 
     def draw_values(self, cells: NDArray[np.int64], rng: np.random.Generator) -> pa.Array:
         """Values of the user's own type for the given cells."""
-        return self._values(cells, rng)
+        if isinstance(self.cells, CategoryCells):
+            return self._category_values().take(pa.array(self._without_other(cells, rng)))
+        code = cells - self.cells.num_values
+        numbers = self._drawer.draw(np.where(code >= 0, 0, cells), rng)
+        values = self.values_of(numbers, code >= self.cells.num_codes)
+        return self._with_codes(values, code) if self.column.codes else values
 
     @cached_property
-    def _values(self) -> Callable[[NDArray[np.int64], np.random.Generator], pa.Array]:
-        match self.cells:
-            case CategoryCells():
-                return partial(_draw_categories, self, self.cells)
-            case NumberCells() if self.rounding is None:
-                return partial(_draw_numbers, self, self.cells)
-            case NumberCells():
-                return partial(_draw_numbers, self, RoundedCells(rounding=self.rounding, cells=self.cells))
+    def _drawer(self) -> NumberCells | RoundedCells:
+        assert isinstance(self.cells, NumberCells)
+        return self.cells if self.rounding is None else RoundedCells(rounding=self.rounding, cells=self.cells)
 
     def values_of(self, numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None = None) -> pa.Array:
         """Numbers as values of the user's own type, inside the declared bounds."""
         bounds = self.column.number_bounds() or (-math.inf, math.inf)
         return numbers_to_arrow(self.column, np.clip(numbers, *bounds), missing)
+
+    def _with_codes(self, values: pa.Array, code: NDArray[np.int64]) -> pa.Array:
+        """Values in the type that has room for codes, and these where there are some."""
+        stored = self.column.storage_type
+        own = values.type == stored
+        written = pa.array(list(self.column.codes) if own else self.column.code_texts, type=stored)
+        values = values if own else values.cast(stored)
+        coded = (code >= 0) & (code < len(self.column.codes))
+        return pc.if_else(pa.array(coded), written.take(pa.array(np.where(coded, code, 0))), values)
 
     def _draw_cells(self, levels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """A cell of each given level, by the margins inside it: shares come out as nearly as whole rows allow."""
@@ -162,59 +195,39 @@ class ColumnCode:
         first = np.searchsorted(self.levels[order], levels, side="left")
         return order[np.clip(found, first, last)]
 
+    def _without_other(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Where "(other)" has no name in the column's type, a named category in its stead, if there is one."""
+        assert isinstance(self.cells, CategoryCells)
+        named = len(self.cells.categories)
+        if not self.cells.other or self.column.dtype == "string" or named == 0:
+            return cells
+        shares = self.margins[:named] if self.margins[:named].sum() > 0 else np.ones(named)
+        replacement = rng.choice(named, size=len(cells), p=shares / shares.sum())
+        return np.where(cells == named, replacement, cells)
+
+    def _category_values(self) -> pa.Array:
+        assert isinstance(self.cells, CategoryCells)
+        values: list[Any] = list(self.cells.categories)
+        if self.cells.other:
+            values.append(OTHER if self.column.dtype == "string" else None)
+        return pa.array([*values, None] if self.cells.missing else values, type=self.column.arrow_type)
+
     def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The code as plain values and arrays, for a file."""
         arrays: dict[str, NDArray[Any]] = {"counts": self.counts, "margins": self.margins, "levels": self.levels}
         entry: dict[str, Any] = {"noise_scale": self.noise_scale}
-        match self.cells:
-            case NumberCells(edges=edges):
-                arrays["edges"] = edges
-            case CategoryCells(categories=categories, other=other):
-                values = pa.array(list(categories), type=self.column.arrow_type)
-                entry |= {"categories": values.cast(_json_type(values.type)).to_pylist(), "other": other}
-            case _:
-                assert_never(self.cells)
+        if self.search_noise:
+            entry |= {"search_noise": list(self.search_noise), "found": self.found}
+        if isinstance(self.cells, NumberCells):
+            arrays["edges"] = self.cells.edges
+        else:
+            values = pa.array(list(self.cells.categories), type=self.column.arrow_type)
+            entry["categories"] = values.cast(_json_type(values.type)).to_pylist()
+            entry["other"] = self.cells.other
         if self.rounding is not None:
             arrays |= {"rounding": self.rounding.counts, "rates": self.rounding.rates}
             entry["rounding_noise"] = self.rounding.noise_scale
         return entry, arrays
-
-
-def most_levels(column: Column, cells: Cells | None, rare_share: float, fineness: Fineness) -> int | None:
-    """The most levels that a column can have, whatever its counts; ``None`` if there is no bound.
-
-    ``cells`` are those it is counted on, ``None`` where its categories have yet to be learnt.
-    """
-    match cells:
-        case NumberCells():
-            return most_number_levels(len(cells), column.bins, rare_share, fineness)
-        case CategoryCells():
-            return most_category_levels(len(cells), _pool(column, fineness), rare_share)
-        case None:
-            return most_category_levels(None, _pool(column, fineness), rare_share)
-
-
-def _draw_numbers(
-    code: ColumnCode, drawer: NumberCells | RoundedCells, cells: NDArray[np.int64], rng: np.random.Generator
-) -> pa.Array:
-    missing = cells >= code.cells.num_values
-    return code.values_of(drawer.draw(np.where(missing, 0, cells), rng), missing)
-
-
-def _draw_categories(
-    code: ColumnCode, public: CategoryCells, cells: NDArray[np.int64], rng: np.random.Generator
-) -> pa.Array:
-    """Categories by their cells; where "(other)" has no name in the column's type, a named one in its stead."""
-    named, nameless = len(public.categories), public.other and code.column.dtype != "string"
-    if nameless and named:
-        shares = code.margins[:named] if code.margins[:named].sum() > 0 else np.ones(named)
-        cells = np.where(cells == named, rng.choice(named, size=len(cells), p=shares / shares.sum()), cells)
-    values: list[Any] = [
-        *public.categories,
-        *([None if nameless else OTHER] * public.other),
-        *([None] * public.missing),
-    ]
-    return pa.array(values, type=code.column.arrow_type).take(pa.array(cells))
 
 
 def stratified(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -237,10 +250,15 @@ def code_from_parts(
     column: Column, entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
 ) -> ColumnCode:
     """The inverse of ``ColumnCode.to_parts``; the names of its arrays begin with ``prefix``."""
-    make = _category_cells if column.kind.is_categorical else _number_cells
-    cells = make(column, entry, prefix, arrays)
+    cells: Cells
+    if column.kind.is_categorical:
+        values = pa.array(entry["categories"], type=_json_type(column.arrow_type)).cast(column.arrow_type)
+        cells = CategoryCells(categories=tuple(values.to_pylist()), other=entry["other"], missing=column.missing)
+    else:
+        cells = NumberCells.of(column, arrays[f"{prefix}/edges"])
     counts, margins = arrays[f"{prefix}/counts"], arrays[f"{prefix}/margins"]
     levels = arrays[f"{prefix}/levels"]
+    _check_cells(column, cells)
     _check_counts(column, len(cells), counts, margins, levels)
     return ColumnCode(
         column=column,
@@ -250,34 +268,24 @@ def code_from_parts(
         margins=margins,
         levels=levels,
         rounding=_rounding_from_parts(column, entry, prefix, arrays),
+        search_noise=tuple(_checked_noise(column, value) for value in entry.get("search_noise", ())),
+        found=_checked_truth(column, entry.get("found", True)),
     )
 
 
-def _number_cells(
-    column: Column, entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
-) -> NumberCells:
-    """Cells of numbers; refuses what no column can have: a file may have been made by a broken program."""
-    del entry
-    edges = arrays[f"{prefix}/edges"]
-    if not (_is_line(edges, np.float64) and len(edges) > 1 and (np.diff(edges) > 0).all()):
-        raise SchemaError(f"column {column.name!r}: the edges of its cells do not increase")
-    return NumberCells(edges=edges, integral=column.kind.is_integral, missing=column.missing)
-
-
-def _category_cells(
-    column: Column, entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
-) -> CategoryCells:
-    """The same of categories."""
-    del prefix, arrays
-    values = pa.array(entry["categories"], type=_json_type(column.arrow_type)).cast(column.arrow_type)
-    cells = CategoryCells(categories=tuple(values.to_pylist()), other=entry["other"], missing=column.missing)
+def _check_cells(column: Column, cells: Cells) -> None:
+    """Refuse cells that no column can have: a file may have been made by a broken program."""
+    if isinstance(cells, NumberCells):
+        edges = cells.edges
+        if not (_is_line(edges, np.float64) and len(edges) > 1 and (np.diff(edges) > 0).all()):
+            raise SchemaError(f"column {column.name!r}: the edges of its cells do not increase")
+        return
     if not isinstance(cells.other, bool) or None in cells.categories or not cells.num_values:
         raise SchemaError(f"column {column.name!r}: its coded categories are no list of values")
     if len(set(cells.categories)) < len(cells.categories):
         raise SchemaError(f"column {column.name!r}: a category is coded twice")
     if column.categories is not None and cells.categories != column.categories:
         raise SchemaError(f"column {column.name!r}: its coded categories are not the declared ones")
-    return cells
 
 
 def _check_counts(column: Column, size: int, counts: NDArray[Any], margins: NDArray[Any], levels: NDArray[Any]) -> None:
@@ -303,6 +311,12 @@ def _checked_noise(column: Column, value: Any) -> float:
     return float(value)
 
 
+def _checked_truth(column: Column, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise SchemaError(f"column {column.name!r}: 'found' is {value!r}; it must be true or false")
+    return value
+
+
 def _rounding_from_parts(
     column: Column, entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
 ) -> Rounding | None:
@@ -318,22 +332,51 @@ def _rounding_from_parts(
 
 
 def _trim(
-    cells: NumberCells, counts: NDArray[np.float64], noise_scale: float
+    cells: NumberCells, counts: NDArray[np.float64], noise_scale: float, total: float, likely: tuple[float, float]
 ) -> tuple[NumberCells, NDArray[np.float64]]:
-    """Cut a grid of undeclared bounds to the range in which there are records."""
-    first, last = significant_range(counts[: cells.num_values], noise_scale)
-    edges = cells.edges[first : last + 1]
-    kept = np.concatenate([counts[first:last], counts[cells.num_values :]])
-    return NumberCells(edges=edges, integral=cells.integral, missing=cells.missing), kept
+    """Cut learnt cells to the range in which there are records, ``likely`` being where the search has found them."""
+    values, others = counts[: cells.num_values], counts[cells.num_values :]
+    total -= max(float(others.sum()), 0.0)
+    places = np.searchsorted(cells.edges, likely)
+    first, last = covering_range(values, noise_scale, total, (int(places[0]), int(places[1])))
+    trimmed = replace(cells, edges=cells.edges[first : last + 1])
+    return trimmed, np.concatenate([values[first:last], others])
 
 
-def _with_falling_tails(cells: NumberCells, counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
-    values = falling_tails(counts[: cells.num_values], noise_scale)
-    return np.concatenate([values, counts[cells.num_values :]])
+def _closed(cells: NumberCells, rounding: Rounding) -> NumberCells:
+    """The cells with the last one cut to the one number that it holds, if it holds one: that is the largest of all."""
+    if cells.integral or not rounding.singletons(cells)[-1]:
+        return cells
+    edges = cells.edges.copy()
+    edges[-1] = np.nextafter(edges[-2], np.inf)
+    return replace(cells, edges=edges)
 
 
-def _pool(column: Column, fineness: Fineness) -> float:
-    return fineness.pool if column.pool is None else column.pool
+def _margins(
+    cells: Cells, counts: NDArray[np.float64], noise_scale: float, total: float, *, learns: bool
+) -> NDArray[np.float64]:
+    """Shares of cells. Tails of numbers fall, and missing or other values that noise may have made are none."""
+    counts, kept = counts.copy(), np.ones(len(cells), dtype=bool)
+    if isinstance(cells, NumberCells):
+        counts[: cells.num_values] = falling_tails(counts[: cells.num_values], noise_scale)
+        if learns:
+            kept[: cells.num_values] = _are_held(cells, counts[: cells.num_values], noise_scale)
+    elif learns and cells.categories:
+        place = len(cells.categories)
+        kept[place] = counts[place] > _LIKELY * noise_scale * math.sqrt(len(cells) - 1)
+    if cells.missing:
+        kept[-1] = counts[-1] > _CERTAIN * noise_scale
+    margins = np.zeros(len(cells))
+    margins[kept] = project_to_simplex(counts[kept], total)
+    return margins
+
+
+def _are_held(cells: NumberCells, counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.bool_]:
+    """Which cells hold records: all, or those of common values alone, if nothing between them stands out."""
+    common = cells.singletons()
+    rest, deviation = counts[~common].sum(), noise_scale * math.sqrt(max(int((~common).sum()), 1))
+    alone = counts[common].sum() > rest and rest < _LIKELY * deviation
+    return common if alone else np.ones(cells.num_values, dtype=bool)
 
 
 def _json_type(arrow_type: pa.DataType) -> pa.DataType:

@@ -231,6 +231,7 @@ def _column_from_dict(entries: Any) -> Column:
         pool=_number(entries["pool"], name, "pool") if "pool" in entries else None,
         unit=_text_or_none(entries.get("unit"), name, "unit"),
         frame=_text_or_none(entries.get("frame"), name, "frame"),
+        codes=_listed(entries.get("codes", []), name, "codes"),
     )
 
 
@@ -263,6 +264,12 @@ def _whole_number(value: Any, name: str, key: str) -> int:
     return value
 
 
+def _listed(value: Any, name: str, key: str) -> tuple[Any, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise SchemaError(f"column {name!r}: {key} is {value!r}; it must be a list")
+    return tuple(value)
+
+
 def _declared(value: Any, name: str, key: str, length: int | None) -> tuple[Any, ...] | None:
     if value is None or value == _LEARN:
         return None
@@ -286,6 +293,8 @@ def _column_to_dict(column: Column, target: str | None) -> dict[str, Any]:
         entries["bins"] = column.bins
     if column.kind.is_categorical and column.pool != defaults.pool:
         entries["pool"] = column.pool
+    if column.codes:
+        entries["codes"] = [_plain(code) for code in column.codes]
     if column.unit is not None:
         entries["unit"] = column.unit
     if column.frame is not None:

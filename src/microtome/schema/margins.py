@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
-from scipy.stats import norm
 
 from microtome.schema.cells import NumberCells
+from microtome.schema.domain import evidence
 
 _RARE = 2.0
 """A category with fewer records than this many noise standard deviations is pooled with its like."""
@@ -27,8 +27,6 @@ _EVEN = 50.0
 """The same of the bins of a column without common values, where the column does not say how many there are."""
 _FEWEST_BINS = 16
 """Bins of such a column where the noise is strong."""
-_MISTAKE = 0.01
-"""Probability that noise alone stretches the learnt bounds of a column."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,20 +61,13 @@ def project_to_simplex(counts: NDArray[np.float64], total: float) -> NDArray[np.
     return projected
 
 
-def significant_range(counts: NDArray[np.float64], noise_scale: float) -> tuple[int, int]:
-    """First and last cell (exclusive) whose count cannot be noise alone; all cells where there is none."""
-    threshold = noise_scale * norm.isf(_MISTAKE / len(counts))
-    found = np.flatnonzero(counts > threshold)
-    return (int(found[0]), int(found[-1]) + 1) if len(found) else (0, len(counts))
-
-
 def falling_tails(counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
     """Counts that fall towards both ends beyond the outermost cells that stand out from the noise.
 
     There the counts are mostly noise, in cells that may be far away and wide: left as they are, a few false records
     can double a column's standard deviation. Tails that fall, and are not negative, average the noise out.
     """
-    first, last = significant_range(counts, noise_scale)
+    first, last = evidence(counts, noise_scale) or (0, len(counts))
     result = counts.copy()
     if first > 0:
         result[:first] = np.maximum(isotonic_regression(counts[:first]).x, 0.0)
@@ -125,12 +116,22 @@ def _merge_last_shared(
 
 
 def number_levels(
-    cells: NumberCells, margins: NDArray[np.float64], bins: int | None, rare_share: float, fineness: Fineness = COARSE
+    cells: NumberCells,
+    margins: NDArray[np.float64],
+    bins: int | None,
+    rare_share: float,
+    fineness: Fineness = COARSE,
+    *,
+    single: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int64]:
-    """Quantile bins of neighbouring cells, common and missing values apart."""
+    """Quantile bins of neighbouring cells, common and missing values apart.
+
+    ``single`` says which cells hold one value only, where more is known of that than the cells tell.
+    """
     values = margins[: cells.num_values]
     bins, least = _bins(bins, rare_share, fineness)
-    point, wanted = _common_values(cells.singletons() & (values >= rare_share), values, bins, least)
+    single = cells.singletons() if single is None else single
+    point, wanted = _common_values(single & (values >= rare_share), values, bins, least)
     levels = np.zeros(len(margins), dtype=np.int64)
     level, mass = 0, 0.0
     for cell in range(cells.num_values):
@@ -140,8 +141,8 @@ def number_levels(
         levels[cell] = level
         mass += values[cell]
     levels = _merge_slivers(levels, margins, point, max(0.25 * wanted, rare_share), cells.num_values)
-    if cells.missing:
-        levels[-1] = levels[:-1].max() + 1 if margins[-1] >= rare_share else levels[int(np.argmax(values))]
+    for cell in range(cells.num_values, len(cells)):  # codes and missing values
+        levels[cell] = levels[:cell].max() + 1 if margins[cell] >= rare_share else levels[int(np.argmax(values))]
     return _without_empty(levels, margins)
 
 
@@ -175,14 +176,16 @@ def most_category_levels(num_cells: int | None, pool: float, rare_share: float) 
     return min(bounds) if bounds else None
 
 
-def most_number_levels(num_cells: int, bins: int | None, rare_share: float, fineness: Fineness) -> int:
+def most_number_levels(
+    num_cells: int, bins: int | None, rare_share: float, fineness: Fineness, num_codes: int = 0
+) -> int:
     """The most levels that ``number_levels`` can give, whatever the counts.
 
     Common values have the least share of a bin, and what is left after slivers are merged a quarter of it, but for the
     bin of all there is and the level of missing values.
     """
     least = _bins(bins, rare_share, fineness)[1]
-    return min(num_cells, int(4.0 / least) + 2) if least > 0 else num_cells
+    return min(num_cells, int(4.0 / least) + 2 + num_codes) if least > 0 else num_cells
 
 
 def _bins(bins: int | None, rare_share: float, fineness: Fineness) -> tuple[int, float]:

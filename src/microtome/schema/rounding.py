@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from microtome.schema.cells import NumberCells
 from microtome.schema.column import Column, Kind
-from microtome.schema.grid import number_cells
+from microtome.schema.grid import initial_cells
 
 _UNITS_OF_FLOATS = 10**6
 """Decimals of floats are looked at down to the sixth."""
@@ -39,9 +39,12 @@ _POWERS_OF_TEN = np.array([float(f"1e{power}") for power in range(-_UNIT_POWER, 
 _TIMES = (1, 10**3, 10**6, 60 * 10**6, 3600 * 10**6, 86_400 * 10**6)
 """Microsecond, millisecond, second, minute, hour, day."""
 _LARGEST_EXACT = 2.0**53
-_SIGNIFICANT = 3.0
-"""Counts below this many standard deviations of their noise are taken for nothing."""
+_SIGNIFICANT = 4.0
+"""Counts below this many standard deviations of their noise are taken for nothing. There are hundreds of them."""
+_LARGEST_LEARNT = 2.0**50
+"""Where the search for numbers that nobody has declared bounds for ends."""
 _ITERATIONS = 50
+_EDGE = 1e-9
 
 Floats = NDArray[np.float64]
 
@@ -72,6 +75,13 @@ class RoundingClasses:
     def __len__(self) -> int:
         return math.prod(self.shape)
 
+    def step_of(self, counts: Floats, noise_scale: float) -> float:
+        """The largest step of which all numbers are multiples, as far as noisy counts tell; 0 if they are of none."""
+        seen = np.flatnonzero((counts > _SIGNIFICANT * noise_scale).reshape(self.shape).any(axis=0))
+        if not len(seen) or (self.between and seen[0] == 0):
+            return 0.0
+        return self.steps[int(seen[0]) - self.between] / self.units
+
     def count(self, numbers: Floats) -> NDArray[np.int64]:
         """How many numbers are in each class."""
         return np.bincount(self.locate(numbers[numbers != 0.0]), minlength=len(self))
@@ -97,6 +107,10 @@ class RoundingClasses:
         """The order of magnitude of each number."""
         return np.maximum(np.searchsorted(self.magnitudes, np.abs(numbers), side="right") - 1, 0)
 
+    def magnitude_of(self, cells: NumberCells) -> NDArray[np.intp]:
+        """The order of magnitude of each cell: of its middle, and the smaller one where that is on the edge of two."""
+        return self.magnitude(cells.middles() * (1.0 - _EDGE))
+
     def numbers_within(self, cells: NumberCells) -> Floats:
         """How many numbers of each class are in each cell; of those between units, the width of the cell."""
         most = _LARGEST_EXACT / self.units
@@ -108,6 +122,15 @@ class RoundingClasses:
             found = np.column_stack([np.diff(cells.edges), found])
             found[cells.singletons()] = 0.0  # zero alone, whose width is lost in the division
         return found
+
+    def shares_of(self, cells: NumberCells, shares: Floats) -> Floats:
+        """The share of each class among common values: cells that hold one value which is no whole number's cell."""
+        if cells.integral:
+            return np.zeros(len(self))
+        single = cells.singletons()
+        found = self.locate(cells.edges[:-1][single])
+        weights = shares[single][found >= 0]
+        return np.bincount(found[found >= 0], weights=weights, minlength=len(self)).astype(np.float64)
 
     def draw(self, low: Floats, step: NDArray[np.intp], place: Floats) -> Floats:
         """The numbers of the given classes (not between units) at a place ≥ 0 in their order, from ``low`` upwards.
@@ -142,24 +165,26 @@ class Rounding:
 
     @classmethod
     def from_counts(
-        cls, column: Column, counts: Floats, noise_scale: float, *, cells: NumberCells, margins: Floats
+        cls, column: Column, counts: Floats, noise_scale: float, *, cells: NumberCells, margins: Floats, total: float
     ) -> Rounding:
         """Settle the rates from the noisy counts of a column's classes and the margins of its cells.
 
-        A magnitude of which no class stands out has the rates of the next larger one, or else of the largest, that is
-        known.
+        Common values that have cells of their own say nothing of how round the others are. A magnitude of which no
+        class stands out has the rates of the next larger one, or else of the largest, that is known.
         """
         classes = rounding_classes(column)
         assert classes is not None
-        within, magnitude = classes.numbers_within(cells), classes.magnitude(cells.middles())
+        within, magnitude = classes.numbers_within(cells), classes.magnitude_of(cells)
         shares = margins[: cells.num_values]
-        wanted = np.where(counts > _SIGNIFICANT * noise_scale, counts, 0.0).reshape(classes.shape)
+        others = counts - total * classes.shares_of(cells, shares)
+        wanted = np.where(others > _SIGNIFICANT * noise_scale, others, 0.0).reshape(classes.shape)
         rates = np.ones(classes.shape)
         rates[:, 1:] = not classes.between
-        known = np.flatnonzero(wanted.any(axis=1))
+        held = np.bincount(magnitude, weights=shares, minlength=len(rates)) > 0.0
+        known = np.flatnonzero(wanted.any(axis=1) & held)
         for order in known:
             here = magnitude == order
-            rates[order] = _rates(within[here], shares[here], wanted[order])
+            rates[order] = _filled(_rates(within[here], shares[here], wanted[order]), classes.between)
         for order in np.setdiff1d(np.arange(len(rates)), known) if len(known) else ():
             rates[order] = rates[known[min(np.searchsorted(known, order), len(known) - 1)]]
         return cls(classes=classes, counts=counts, noise_scale=noise_scale, rates=rates.ravel())
@@ -167,15 +192,25 @@ class Rounding:
     def possible(self, cells: NumberCells, margins: Floats) -> Floats:
         """Margins without those of cells that hold no number of a class that occurs: these are noise."""
         largest = self.counts.reshape(self.classes.shape).max(axis=1)
-        known = largest[self.classes.magnitude(cells.middles())] > _SIGNIFICANT * self.noise_scale
+        known = largest[self.classes.magnitude_of(cells)] > _SIGNIFICANT * self.noise_scale
         empty = np.zeros(len(margins), dtype=bool)
         empty[: cells.num_values] = known & (self.weights(cells).sum(axis=1) == 0.0) & ~cells.singletons()
         left = np.where(empty, 0.0, margins)
         return left / left.sum() if left.sum() > 0.0 else margins
 
+    def singletons(self, cells: NumberCells) -> NDArray[np.bool_]:
+        """Which cells hold one value only, classes that do not occur left out."""
+        occurring = self.rates.reshape(self.classes.shape)[self.classes.magnitude_of(cells)] > 0.0
+        within = np.where(occurring, self.classes.numbers_within(cells), 0.0)
+        alone = within.sum(axis=1) == 1.0
+        if self.classes.between:
+            alone &= ~occurring[:, 0]
+        single: NDArray[np.bool_] = cells.singletons() | alone
+        return single
+
     def weights(self, cells: NumberCells) -> Floats:
         """The share of each class in each cell, up to a factor of the cell."""
-        rates = self.rates.reshape(self.classes.shape)[self.classes.magnitude(cells.middles())]
+        rates = self.rates.reshape(self.classes.shape)[self.classes.magnitude_of(cells)]
         return self.classes.numbers_within(cells) * rates
 
 
@@ -216,27 +251,32 @@ class RoundedCells:
 
 def rounding_classes(column: Column) -> RoundingClasses | None:
     """The classes to count a column's numbers by; ``None`` where cells leave nothing to tell."""
-    match column.kind:
-        case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN | Kind.DATE:
+    if column.kind.is_categorical or column.kind is Kind.DATE:
+        return None
+    if column.kind is Kind.DATETIME:
+        return RoundingClasses(units=1, steps=_TIMES, magnitudes=(0.0,), between=False)
+    cells = initial_cells(column)
+    largest = _largest_learnt(column) if cells is None else float(np.abs(cells.edges).max())  # type: ignore[union-attr]
+    if column.kind is Kind.INTEGER:
+        if isinstance(cells, NumberCells) and cells.singletons().all():
             return None
-        case Kind.DATETIME:
-            return RoundingClasses(units=1, steps=_TIMES, magnitudes=(0.0,), between=False)
-        case Kind.INTEGER:
-            cells = number_cells(column)
-            if cells.singletons().all():
-                return None
-            highest = max(int(math.log10(np.abs(cells.edges).max())), 0)
-            return RoundingClasses(units=1, steps=_chain(highest), magnitudes=_magnitudes(0, highest), between=False)
-        case Kind.FLOAT:
-            largest = math.floor(math.log10(np.abs(number_cells(column).edges).max()))
-            highest = min(max(largest, 0), _LARGEST_POWER_OF_FLOATS)
-            return RoundingClasses(
-                units=_UNITS_OF_FLOATS,
-                steps=_chain(highest + round(math.log10(_UNITS_OF_FLOATS))),
-                magnitudes=_magnitudes(-1, highest),
-                between=True,
-                single=column.dtype == "float32",
-            )
+        highest = max(int(math.log10(largest)), 0)
+        return RoundingClasses(units=1, steps=_chain(highest), magnitudes=_magnitudes(0, highest), between=False)
+    highest = min(max(math.floor(math.log10(largest)), 0), _LARGEST_POWER_OF_FLOATS)
+    return RoundingClasses(
+        units=_UNITS_OF_FLOATS,
+        steps=_chain(highest + round(math.log10(_UNITS_OF_FLOATS))),
+        magnitudes=_magnitudes(-1, highest),
+        between=True,
+        single=column.dtype == "float32",
+    )
+
+
+def _largest_learnt(column: Column) -> float:
+    if "int" not in column.dtype:
+        return _LARGEST_LEARNT
+    limits = np.iinfo(column.dtype)
+    return min(_LARGEST_LEARNT, max(-float(limits.min), float(limits.max) + 1.0))
 
 
 def _chain(highest: int) -> tuple[int, ...]:
@@ -259,6 +299,15 @@ def _shortened(numbers: Floats) -> Floats:
     digits = _POWERS_OF_TEN[np.clip(_DIGITS_OF_SINGLES - 1 - exponents + 2 * _UNIT_POWER, 0, len(_POWERS_OF_TEN) - 1)]
     shortened: Floats = np.rint(numbers * digits) / digits
     return shortened
+
+
+def _filled(rates: Floats, between: bool) -> Floats:
+    """Rates in which a step that does not stand out has that of the next finer one: rounder numbers are no rarer."""
+    filled = rates.copy()
+    for place in range(1 + between, len(filled)):
+        if filled[place] == 0.0:
+            filled[place] = filled[place - 1]
+    return filled
 
 
 def _rates(within: Floats, margins: Floats, wanted: Floats) -> Floats:

@@ -1,0 +1,119 @@
+"""The search for columns of which nobody has declared bounds or categories: some passes before the profile.
+
+Every pass counts histograms, *questions*, whose noisy answers settle what the next one asks (``number_search``,
+``category_search``). A record adds at most 1 to each histogram, so one with noise σ costs s/σ². All of them come out of
+the profile's μ², and what they leave is the profile's: whatever is found, the sum is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+
+from microtome.errors import together
+from microtome.private import number_search
+from microtome.private.category_search import CategoryFinding
+from microtome.private.domain import WEIGHTS, Answer, Domain, Finding, Question
+from microtome.private.histograms import SparseHistogram
+from microtome.private.passes import Pass, Published
+from microtome.private.profile_budget import ProfileBudget
+from microtome.private.randomness import Randomness
+from microtome.schema import Column, Schema
+
+SEARCH_HISTOGRAMS = 3 + number_search.REFINEMENTS
+"""The most histograms of a column's search, that of rounding not counted: scale, buckets, numbers, and finer cells."""
+_NUMBERS_A_COLUMN = 8
+
+Following = Callable[[dict[int, Domain], ProfileBudget], Pass]
+
+
+def is_searched(column: Column) -> bool:
+    """Whether a column's numbers or categories have to be searched for."""
+    return not column.is_declared
+
+
+def search_weight(column: Column) -> float:
+    """The most that the search for a column is sure to have; what it does not need is the profile's."""
+    if not is_searched(column):
+        return 0.0
+    if column.kind.is_categorical:
+        return WEIGHTS["categories"]
+    once = sum(WEIGHTS[name] for name in ("scale", "rounding", "buckets", "values"))
+    return once + number_search.REFINEMENTS * WEIGHTS["finer"]
+
+
+def chances_to_show(column: Column) -> int:
+    """How many histograms of search and profile show values of a column that nobody has declared."""
+    if not is_searched(column):
+        return 0
+    return 2 if column.kind.is_categorical else 1
+
+
+class SearchPass:
+    """One round of questions."""
+
+    stage = "search"
+
+    def __init__(
+        self, budget: ProfileBudget, following: Following, findings: Sequence[Finding], number: int = 0
+    ) -> None:
+        self.width = _NUMBERS_A_COLUMN * len(findings)
+        self._budget, self._following, self._findings, self._round = budget, following, findings, number
+        self._asked = [finding.questions() for finding in findings]
+
+    def add(self, block: pa.Table) -> None:
+        """Count the rows of a block."""
+        with together() as attempts:
+            for finding, asked in zip(self._findings, self._asked, strict=True):
+                with attempts:
+                    array = block.column(finding.index).combine_chunks()
+                    for question in asked:
+                        question.histogram.add(array)
+
+    def merge(self, other: Self) -> None:
+        """Add what another round of the same questions has counted."""
+        for mine, theirs in zip(self._asked, other._asked, strict=True):
+            for question, same in zip(mine, theirs, strict=True):
+                question.histogram.merge(same.histogram)
+
+    def publish(self, randomness: Randomness, num_records: int) -> Published:
+        """The answers under noise settle what is asked next; when no question is left the profile follows."""
+        total = None if self._budget.neighbours.protects_count else float(num_records)
+        findings = []
+        for finding, asked in zip(self._findings, self._asked, strict=True):
+            answered = finding
+            for question in asked:
+                stream = randomness.stream(f"search {question.name} {self._round}", finding.index)
+                scale = self._budget.noise_of(WEIGHTS[question.name])
+                answered = answered.answered(question.name, self._answer(question, scale, stream), scale, total)
+            findings.append(answered)
+        budget = self._budget.less(sum(WEIGHTS[question.name] for asked in self._asked for question in asked))
+        following = SearchPass(budget, self._following, findings, self._round + 1)
+        return Published(events=(), arrays={}, following=following.next_pass())
+
+    def next_pass(self) -> Pass:
+        """This round, or what follows the search if no question is left."""
+        if any(self._asked):
+            return self
+        return self._following({finding.index: finding.domain() for finding in self._findings}, self._budget)
+
+    def _answer(self, question: Question, scale: float, stream: np.random.Generator) -> Answer:
+        if isinstance(question.histogram, SparseHistogram):
+            values, counts = question.histogram.shown(scale, self._budget.threshold(scale), stream)
+            return Answer(counts=counts, values=values)
+        return Answer(counts=question.histogram.noisy(scale, stream))
+
+
+def start_search(schema: Schema, budget: ProfileBudget, following: Following) -> Pass:
+    """The first round, or what follows the search if there is nothing to be searched for."""
+    findings: list[Finding] = [
+        CategoryFinding(index=place, column=column)
+        if column.kind.is_categorical
+        else number_search.start(place, column)
+        for place, column in enumerate(schema.columns)
+        if is_searched(column)
+    ]
+    return SearchPass(budget, following, findings).next_pass()
