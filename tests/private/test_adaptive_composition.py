@@ -149,6 +149,8 @@ COLUMNS = [
 def test_no_column_has_more_levels_than_its_bound(column: Column, seed: int, noise: float, fineness: Fineness) -> None:
     rng = np.random.default_rng(seed)
     cells = initial_cells(column)
+    if cells is None and not column.kind.is_categorical:
+        cells = NumberCells.of(column, np.unique(np.rint(rng.normal(0, 1000, int(rng.integers(2, 500))))))
     if cells is None:
         names = tuple(f"{number:04}" for number in range(int(rng.integers(1, 1500))))
         cells = CategoryCells(categories=names, other=True, missing=column.missing)

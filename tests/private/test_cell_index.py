@@ -8,8 +8,11 @@ import pyarrow as pa
 import pytest
 
 from microtome.errors import TableError
-from microtome.private.cell_index import cell_indices
+from microtome.private.cell_index import cell_indices, numbers_within_bounds
+from microtome.private.plan import plan_profile
 from microtome.private.profile import Tally
+from microtome.private.searching import start_search
+from microtome.private.settings import PrivacySettings
 from microtome.schema import Column, Kind, Outside, Schema, initial_cells
 
 
@@ -62,14 +65,47 @@ def test_values_outside_are_clamped_where_that_is_declared() -> None:
     ],
 )
 def test_refusal_names_column_and_value(column: Column, values: list, value: str) -> None:
-    tally = Tally(Schema(columns=(column,)))
+    plan = plan_profile(PrivacySettings(epsilon=1.0, delta=1e-6), Schema(columns=(column,)))
+    counting = start_search(Schema(columns=(column,)), plan.budget, lambda *_: Tally(Schema(columns=(column,))))  # type: ignore
     with pytest.raises(TableError) as refused:
-        tally.add(pa.table({"my x": pa.array(values, type=column.arrow_type)}))
+        counting.add(pa.table({"my x": pa.array(values, type=column.arrow_type)}))
     assert "'my x'" in str(refused.value)
     assert value in str(refused.value)
 
 
 def test_cells_of_a_whole_block_agree_with_one_value_at_a_time() -> None:
-    column = Column(name="x", kind=Kind.FLOAT)
+    column = Column(name="x", kind=Kind.FLOAT, bounds=(-1e5, 1e5))
     values = np.random.default_rng(0).normal(0, 1e4, 500).tolist()
     assert locate(values, column) == [locate([value], column)[0] for value in values]
+
+
+INCOME = Column(name="my x", kind=Kind.INTEGER, bounds=(0, 9), codes=("N", ">200", 9999))
+
+
+def test_codes_are_cells_between_numbers_and_missing_values() -> None:
+    texts = pa.array(["N", " 3", ">200", "9999", None, "9", "4.0"])
+    cells = initial_cells(INCOME)
+    assert cells is not None
+    assert len(cells) == 10 + 3 + 1
+    assert cell_indices(texts, INCOME, cells).tolist() == [10, 3, 11, 12, 13, 9, 4]
+    assert numbers_within_bounds(texts, INCOME).tolist() == [3.0, 9.0, 4.0]
+
+
+def test_codes_of_the_columns_own_type_need_no_text() -> None:
+    score = Column(name="my x", kind=Kind.FLOAT, bounds=(0.0, 1.0), codes=(9999, -1), missing=False)
+    assert score.storage_type == pa.float64()
+    cells = initial_cells(score)
+    assert cells is not None
+    found = cell_indices(pa.array([0.0, 9999.0, -1.0]), score, cells)
+    assert found.tolist() == [0, len(cells) - 2, len(cells) - 1]
+    day = Column(name="my x", kind=Kind.DATE, codes=("9999-12-31",))
+    assert day.storage_type == pa.date32()
+    assert day.codes == (dt.date(9999, 12, 31),)
+
+
+@pytest.mark.parametrize("text", ["n", "refused", "3.5", "2020-01-01"])
+def test_a_text_that_is_neither_number_nor_code_is_refused(text: str) -> None:
+    cells = initial_cells(INCOME)
+    assert cells is not None
+    with pytest.raises(TableError, match="'my x'"):
+        cell_indices(pa.array(["3", text]), INCOME, cells)

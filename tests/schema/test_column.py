@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -107,3 +108,27 @@ def test_bounds_of_short_floats_mean_what_the_type_can_hold() -> None:
     column = Column(name="x", kind=Kind.FLOAT, dtype="float32", bounds=(0.1, 0.3))
     stored = pa.array([0.1, 0.3], pa.float32()).to_pylist()
     assert column.number_bounds() == tuple(stored)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"kind": "categorical", "codes": ("N",)}, "they are categories"),
+        ({"kind": "integer", "codes": ("N", "N")}, "listed twice"),
+        ({"kind": "integer", "codes": (9999, "9999")}, "listed twice"),
+        ({"kind": "integer", "codes": (" ",)}, "missing"),
+        ({"kind": "integer", "codes": (True,)}, "neither a text nor a number"),
+        ({"kind": "integer", "dtype": "int8", "codes": (9999,)}, "not of dtype int8"),
+        ({"kind": "integer", "codes": "N"}, "must be a list"),
+    ],
+)
+def test_impossible_codes_are_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(SchemaError, match=said):
+        Column(name="x", **settings)
+
+
+def test_codes_are_kept_as_people_write_them() -> None:
+    column = Column(name="x", kind="float", codes=("N", "9999", 7.5))  # type: ignore[arg-type]
+    assert column.codes == ("N", 9999, 7.5)
+    assert column.code_texts == ["N", "9999", "7.5"]
+    assert column.storage_type == pa.string()
