@@ -103,7 +103,8 @@ def _line(name: str, runs: list[dict[str, Any]]) -> str:
     same = np.mean([true["level"] == told["level"] for true, told in both])
     wrongly = sum(true["level"] in ("poor", "little") and told["level"] == "good" for true, told in both)
     rank, apart = spearmanr(scores).statistic, float(np.diff(scores).mean())
-    cells = (name, len(runs), f"{rank:.3f}", f"{apart:+.3f}".replace("-", "−"), f"{inside:.0%}", f"{same:.0%}", wrongly)
+    shares = (f"{100 * share:.0f} %" for share in (inside, same))
+    cells = (name, len(runs), f"{rank:.3f}", f"{apart:+.3f}".replace("-", "−"), *shares, wrongly)
     return f"| {' | '.join(map(str, cells))} |"
 
 
