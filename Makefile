@@ -16,7 +16,7 @@ NEWEST ?= $(shell for minor in 19 18 17 16 15 14 13 12 11; do \
   python3.$$minor -c "" 2> /dev/null && echo python3.$$minor && break; done)
 TESTS ?= tests
 
-.PHONY: demo test test-all test-newest coverage architecture browser lint format bench bench-env bench-release bench-kernel bench-quality bench-mnist bench-adaptation bench-verdicts bench-report audit reliability clean
+.PHONY: demo test test-all test-newest coverage architecture browser lint format bench bench-env bench-release bench-kernel bench-forecast bench-quality bench-mnist bench-adaptation bench-verdicts bench-report audit reliability clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
@@ -85,6 +85,10 @@ bench-quality: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py --losses --tasks PublicCoverage
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/aggregate_choices.py
+
+bench-forecast: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/forecast.py
+	$(BIN)/python benchmarks/choosing_epsilon.py
 
 bench-speed-report: $(STAMP)
 	$(BIN)/python benchmarks/report_speed.py

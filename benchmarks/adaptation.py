@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import torch
 
+import microtome as mt
 from census import data_folder
 from microtome.accounting import Ledger
 from microtome.adaptation import AdaptationSettings, Alignment, DomainAdapter, Moved
@@ -41,7 +42,6 @@ from microtome.adaptation.unit_images import UnitImages, unit_images
 from microtome.cli.screen import watch
 from microtome.divergences import random_frames
 from microtome.images import ImageSet, read_images
-from microtome.private import release_images
 from microtome.private.batches import BatchPlan, BatchPrivacy, pay_for_batches, plan_batches
 from microtome.private.randomness import SystemRandomness
 from microtome.published import ImageRelease
@@ -265,7 +265,7 @@ def _publish(images: UnitImages, labels: np.ndarray | None, epsilon: float, kind
     classes = None if labels is None else tuple(range(10))
     schema = ImageSchema(height=SIZE[0], width=SIZE[1], low=0.0, high=1.0, classes=classes)
     held = ImageSet.from_arrays(images.transpose(0, 2, 3, 1), labels)
-    return release_images(held, schema, epsilon=epsilon, delta=DELTA, kind=kind)
+    return mt.release(held, schema, epsilon=epsilon, delta=DELTA, kind=kind)
 
 
 def _judged(adapter: DomainAdapter, domains: Domains) -> dict[str, Any]:

@@ -30,14 +30,15 @@ from numpy.typing import NDArray
 
 from census import TARGET, Source, Task, load_task
 from metrics import evaluate
+from microtome import release
 from microtome.divergences import ReleasedMoments
 from microtome.generators import MixtureGenerator, MixtureSettings
-from microtome.private import release
 from microtome.private.cell_index import cell_indices
-from microtome.private.settings import FINENESS, NO_PIVOT
+from microtome.private.plan import FINENESS
 from microtome.published import AggregatesRelease, ReleaseKind
 from microtome.published.moments import level_margins
 from microtome.schema import COARSE, FINE
+from microtome.settings import NO_PIVOT
 from microtome.synthesis import Synthesizer
 from microtome.training import FitSettings, aggregate_losses, aggregates_objective
 from microtome.training.aggregate_losses import class_margins

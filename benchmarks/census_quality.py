@@ -18,7 +18,7 @@ from typing import Any
 
 from census import TASKS, Task, load_task
 from metrics import evaluate, independent_columns
-from microtome.private import release
+from microtome import release
 from microtome.published import ReleaseKind
 from microtome.synthesis import Synthesizer
 from microtome.training import FitSettings, LossMix, SliceChoice

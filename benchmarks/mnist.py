@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import torch
 
+import microtome as mt
 from image_classifiers import accuracies
 from image_merf import FREQUENCIES, PUBLISHED_FREQUENCIES, merf_samples
 from microtome.generators.image import ImageNetworkSettings
 from microtome.images import ImageSet, read_images
-from microtome.private import release_images
 from microtome.schema import ImageSchema
 from microtome.synthesis import Synthesizer
 from microtome.training import ImageFitSettings
@@ -123,7 +123,7 @@ def synthetic(method: str, epsilon: float, seed: int, train: ImageSet) -> tuple[
             num_frequencies=plan.get("num_frequencies", FREQUENCIES),
         )
     subsample = rate if kind == "records" else None
-    release = release_images(
+    release = mt.release(
         train, SCHEMA, epsilon=epsilon, delta=DELTA, kind=kind, subsample=subsample, slice_dim=plan.get("slice_dim", 1)
     )
     model = Synthesizer(plan["settings"], random_state=seed).fit(release)

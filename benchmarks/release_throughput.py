@@ -120,7 +120,7 @@ def _group(rows: int, seed: int, group: int) -> Any:
 
 def measure_release(path: Path, output: Path, threads: int) -> dict[str, Any]:
     """One release; the file is deleted once it is weighed."""
-    from microtome.private import RunSettings, release
+    from microtome import RunSettings, release
 
     start = time.perf_counter()
     released = release(

@@ -32,8 +32,7 @@ from microtome.private import (
     open_table,
     table_source,
 )
-from microtome.private.image_plan import IMAGE_PROFILE_SHARE
-from microtome.published import ImageRelease, Release
+from microtome.published import ImageRelease, Release, ReleaseKind
 from microtome.schema import Codebook, Column, ImageSchema, Kind, Schema
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -50,6 +49,12 @@ class FixedRandomness:
     def stream(self, purpose: str, block: int = 0) -> np.random.Generator:
         self.asked.append((purpose, block))
         return np.random.default_rng([self.seed, zlib.crc32(purpose.encode()), block])
+
+    def require_secret(self) -> int:
+        return self.seed
+
+    def forget(self) -> None:
+        """Anybody knows it."""
 
 
 class SilentGenerator(np.random.Generator):
@@ -116,11 +121,12 @@ def publish(
     run: RunSettings | None = None,
     epsilon: float = 5.0,
     delta: float = 1e-5,
+    kind: str = ReleaseKind.RECORDS,
     **settings: Any,
 ) -> Release:
     """A release with injected randomness, marked as not private."""
     door = Door(
-        settings=PrivacySettings(epsilon=epsilon, delta=delta, **settings),
+        settings=PrivacySettings(epsilon=epsilon, delta=delta, kind=kind, **settings),
         run=run or RunSettings(threads=1),
         ledger=ledger or Ledger(),
         dataset="people",
@@ -140,12 +146,12 @@ def publish_images(
     ledger: Ledger | None = None,
     epsilon: float = 5.0,
     delta: float = 1e-5,
+    kind: str = ReleaseKind.RECORDS,
     **settings: Any,
 ) -> ImageRelease:
     """The same of images."""
-    settings = {"profile_share": IMAGE_PROFILE_SHARE, **settings}
     door = Door(
-        settings=PrivacySettings(epsilon=epsilon, delta=delta, **settings),
+        settings=PrivacySettings(epsilon=epsilon, delta=delta, kind=kind, **settings),
         run=RunSettings(threads=1, force=True),
         ledger=ledger or Ledger(),
         dataset="pictures",

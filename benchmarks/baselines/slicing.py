@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from baselines.protocol import RunContext
+from microtome import release
 from microtome.accounting import Accountant, DirectionKind
 from microtome.generators import RowLayout
-from microtome.private import release
 from microtome.progress import Progress, silent
 from microtome.published import Release, ReleaseKind
 from microtome.schema import Schema

@@ -16,11 +16,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from microtome.accounting import Ledger
     from microtome.adaptation import DomainAdapter
+    from microtome.api import release
     from microtome.evaluation import report
+    from microtome.forecasting import Forecast, forecast
     from microtome.images import ImageSet, read_images
-    from microtome.private import draft_schema, release, release_images
+    from microtome.private import draft_schema
     from microtome.published import ImageRelease, Release
     from microtome.schema import Column, ImageSchema, Schema
+    from microtome.settings import PrivacySettings, RunSettings
     from microtome.synthesis import Synthesizer
     from microtome.training import FitSettings, ImageFitSettings
 
@@ -30,18 +33,21 @@ _HOMES = {
     "Column": "microtome.schema",
     "DomainAdapter": "microtome.adaptation",
     "FitSettings": "microtome.training",
+    "Forecast": "microtome.forecasting",
     "ImageFitSettings": "microtome.training",
     "ImageRelease": "microtome.published",
     "ImageSchema": "microtome.schema",
     "ImageSet": "microtome.images",
     "Ledger": "microtome.accounting",
+    "PrivacySettings": "microtome.settings",
     "Release": "microtome.published",
+    "RunSettings": "microtome.settings",
     "Schema": "microtome.schema",
     "Synthesizer": "microtome.synthesis",
     "draft_schema": "microtome.private",
+    "forecast": "microtome.forecasting",
     "read_images": "microtome.images",
-    "release": "microtome.private",
-    "release_images": "microtome.private",
+    "release": "microtome.api",
     "report": "microtome.evaluation",
 }
 
@@ -49,18 +55,21 @@ __all__ = [
     "Column",
     "DomainAdapter",
     "FitSettings",
+    "Forecast",
     "ImageFitSettings",
     "ImageRelease",
     "ImageSchema",
     "ImageSet",
     "Ledger",
+    "PrivacySettings",
     "Release",
+    "RunSettings",
     "Schema",
     "Synthesizer",
     "draft_schema",
+    "forecast",
     "read_images",
     "release",
-    "release_images",
     "report",
 ]
 

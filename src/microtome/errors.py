@@ -8,14 +8,17 @@
     │   └── CalibrationError  no amount of noise gives the wanted promise
     ├── ReleaseError          a release file is damaged, foreign or of another version
     ├── ModelError            a generator, model file or condition that cannot be used
+    ├── ForecastError         a release would be worth next to nothing
     ├── AuditError            an audit refutes a promise
     └── OutputError           the result cannot be written
 
-A message says what was wrong, where (file, column, value) and what to do about it.
+A message says what was wrong, where (file, column, value) and what to do about it. ``PoorReleaseWarning`` is for what
+is worth knowing and no error.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
 
 class MicrotomeError(Exception):
@@ -50,6 +53,14 @@ class ModelError(MicrotomeError):
     """A generator, model file or condition that cannot be used."""
 
 
+class ForecastError(MicrotomeError):
+    """A release would be worth next to nothing."""
+
+
+class PoorReleaseWarning(UserWarning):
+    """Some of a release will be worth little: columns that will not be learnt, an unusual ε."""
+
+
 class AuditError(MicrotomeError):
     """An audit refutes a promise."""
 
@@ -66,6 +77,38 @@ def noted(note: str) -> Iterator[None]:
     except BaseException as error:
         error.add_note(note)
         raise
+
+
+class Attempts:
+    """Work of which each part may fail by itself: ``with attempts:`` remembers the error and goes on."""
+
+    most_told = 20
+
+    def __init__(self) -> None:
+        self.errors: list[MicrotomeError] = []
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
+        if isinstance(error, MicrotomeError):
+            self.errors.append(error)
+            return True
+        return False
+
+
+@contextmanager
+def together() -> Iterator[Attempts]:
+    """Tell of everything that is wrong at once, and not only of the first."""
+    attempts = Attempts()
+    yield attempts
+    told = list(dict.fromkeys(map(str, attempts.errors)))
+    if len(told) == 1:
+        raise attempts.errors[0]
+    if told:
+        more = len(told) - attempts.most_told
+        rest = [f"… and {more} more"] if more > 0 else []
+        raise type(attempts.errors[0])("\n".join([*told[: attempts.most_told], *rest])) from attempts.errors[0]
 
 
 def require(holds: bool, name: str, value: object, wanted: str) -> None:

@@ -13,6 +13,7 @@ import errno
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -107,6 +108,23 @@ def whole_folder(path: Path) -> Iterator[Path]:
         os.close(lock)
 
 
+@contextmanager
+def scratch_folder(name: str) -> Iterator[Path]:
+    """A folder among the system's temporary files that nobody else can look into, removed at the end.
+
+    What a killed run has left is removed by the next that asks for the same name.
+    """
+    place = Path(tempfile.gettempdir(), name)
+    with disk_errors(place):
+        sweep(place)
+        folder, lock = _exclusive_folder(place, mode=0o700)
+    try:
+        yield folder
+    finally:
+        _remove_folder(folder)
+        os.close(lock)
+
+
 def write_text(path: Path, text: str, *, mode: int = 0o666) -> None:
     """Write a text file, whole or not at all."""
     with whole_file(path, mode=mode) as file:
@@ -161,10 +179,10 @@ def _exclusive(path: Path, mode: int) -> tuple[Path, BinaryIO]:
         os.close(handle)  # swept between its making and its lock
 
 
-def _exclusive_folder(path: Path) -> tuple[Path, int]:
+def _exclusive_folder(path: Path, *, mode: int = 0o777) -> tuple[Path, int]:
     """A new folder beside ``path``, and the handle that holds its lock."""
     partial = path.with_name(f"{_prefix(path)}{secrets.token_hex(_TOKEN_BYTES)}{SUFFIX}")
-    partial.mkdir()
+    partial.mkdir(mode)
     try:
         handle = os.open(partial, os.O_RDONLY)
     except OSError:

@@ -81,11 +81,24 @@ def test_neighbours() -> None:
     assert len({relation.describes for relation in Neighbours}) == 3
 
 
+def test_an_event_inside_another_has_to_be_of_its_kind(examples: list[Event]) -> None:
+    sampled = examples[2].to_dict()
+    for inner in ({"kind": "gaussian", "mu": 0.1}, {**sampled["event"], "kind": "gaussian"}, sampled, None):
+        with pytest.raises(ParameterError, match="'slices' is needed"):
+            event_from_dict({**sampled, "event": inner})
+
+
+def test_what_no_accountant_knows_is_never_free(examples: list[Event]) -> None:
+    for accountant in (Accountant.EXACT, Accountant.RENYI):
+        with pytest.raises(ParameterError, match="no accountant knows"):
+            epsilon([*examples, "a look at the data"], 1e-6, accountant)  # type: ignore[list-item]
+
+
 def test_only_what_can_be_repeated_is_repeated() -> None:
     with pytest.raises(ParameterError, match="count"):
         RepeatedEvent(count=0, event=GaussianEvent(mu=1.0))
     for inner in (FailureEvent(probability=0.1, reason=""), RepeatedEvent(count=2, event=GaussianEvent(mu=1.0))):
-        with pytest.raises(ParameterError, match="can be repeated"):
+        with pytest.raises(ParameterError, match="unknown kind of event"):
             event_from_dict({"kind": "repeated", "count": 2, "event": inner.to_dict()})
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from digits import DELTA, EPSILON, QUICK, domains
 
+import microtome as mt
 from microtome.accounting import Ledger
 from microtome.adaptation import DomainAdapter, Side
 from microtome.adaptation.network import build_network
@@ -20,7 +21,6 @@ from microtome.adaptation.transform import ImageTransform
 from microtome.adaptation.unit_images import unit_images
 from microtome.errors import ModelError, ParameterError, TableError
 from microtome.images import ImageSet
-from microtome.private import release_images
 from microtome.progress import silent
 from microtome.published import ImageRelease
 from microtome.schema import ImageSchema
@@ -38,7 +38,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> ImageRelease:
     """The private source, with its labels."""
     images, labels, _, _ = domains()
     with repeatable_noise():
-        return release_images(
+        return mt.release(
             ImageSet.from_arrays(images[..., None], labels),
             replace(SCHEMA, classes=tuple(range(10))),
             epsilon=20.0,
@@ -95,7 +95,7 @@ def test_the_promise_says_that_the_source_is_private(adapter: DomainAdapter, tmp
 def test_both_sides_private_have_a_promise_each(released: ImageRelease, tmp_path: Path) -> None:
     """By two releases, and by a release and private steps."""
     private = target()[0]
-    other = release_images(ImageSet.from_arrays(private[..., None]), SCHEMA, epsilon=5.0, delta=1e-5)
+    other = mt.release(ImageSet.from_arrays(private[..., None]), SCHEMA, epsilon=5.0, delta=1e-5)
     short = replace(SETTINGS, epochs=1, align_from=1, images_per_epoch=256)
     by_release = DomainAdapter(settings=short, random_state=0).fit(str(released.path), None, other)
     ledger = Ledger(tmp_path / "book.json")
@@ -130,7 +130,7 @@ def test_moments_of_public_images_are_their_own() -> None:
 
 def test_what_is_refused(released: ImageRelease, tmp_path: Path) -> None:
     images, labels, private, _ = domains()
-    unlabelled = release_images(ImageSet.from_arrays(images[..., None]), SCHEMA, epsilon=5.0, delta=1e-4)
+    unlabelled = mt.release(ImageSet.from_arrays(images[..., None]), SCHEMA, epsilon=5.0, delta=1e-4)
     with pytest.raises(ModelError, match="has no classes"):
         DomainAdapter(settings=SETTINGS).fit(unlabelled, None, private, public_target=True)
     with pytest.raises(ParameterError, match="public_target=True if they are public"):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+import microtome as mt
 from microtome.adaptation import AdaptationSettings, DomainAdapter
 from microtome.adaptation.network import build_network
 from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.unit_images import unit_images
 from microtome.images import ImageSet, read_images
-from microtome.private import release_images
 from microtome.schema import ImageSchema
 from microtome.training import Loop
 from support import DATA
@@ -31,7 +31,7 @@ def test_usps_is_read_better_by_a_network_that_learnt_mnist_in_its_look() -> Non
     images, labels = labelled.pixels[:4000], labelled.labels[:4000]
     private = unit_images(read_images(usps, part="train"), origin="USPS", image_size=(28, 28)).transpose(0, 2, 3, 1)
     schema = ImageSchema(height=28, width=28, low=0.0, high=1.0)
-    release = release_images(ImageSet.from_arrays(private), schema, epsilon=1.0, delta=1e-5)
+    release = mt.release(ImageSet.from_arrays(private), schema, epsilon=1.0, delta=1e-5)
     test = read_images(usps, part="test")
     assert test.labels is not None
     shown = unit_images(test, origin="test", image_size=(28, 28)).transpose(0, 2, 3, 1)

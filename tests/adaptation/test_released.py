@@ -11,6 +11,7 @@ import pytest
 import torch
 from digits import QUICK, domains
 
+import microtome as mt
 from microtome.adaptation import AdaptationSettings, DomainAdapter
 from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.redrawing import learn_transform, redrawn
@@ -19,7 +20,6 @@ from microtome.adaptation.transform import ImageTransform
 from microtome.adaptation.unit_images import unit_images
 from microtome.errors import ModelError, ParameterError, ReleaseError
 from microtome.images import ImageSet
-from microtome.private import release_images
 from microtome.progress import silent
 from microtome.published import ImageRelease
 from microtome.schema import ImageSchema
@@ -71,7 +71,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
     def of(kind: str, epsilon: float = 20.0) -> ImageRelease:
         if (kind, epsilon) not in made:
             with repeatable_noise():
-                made[kind, epsilon] = release_images(
+                made[kind, epsilon] = mt.release(
                     ImageSet.from_arrays(target()[0]),
                     SCHEMA,
                     epsilon=epsilon,
@@ -97,9 +97,7 @@ def test_the_look_is_found_again(published: Published, kind: str, tolerance: flo
 def test_moments_of_a_release_are_those_of_its_images(kind: str, subsample: float | None) -> None:
     """Up to what is said of their error: padding, sampling and the noise's own part of products are accounted for."""
     images = target()[0]
-    release = release_images(
-        ImageSet.from_arrays(images), SCHEMA, epsilon=20.0, delta=1e-5, kind=kind, subsample=subsample
-    )
+    release = mt.release(ImageSet.from_arrays(images), SCHEMA, epsilon=20.0, delta=1e-5, kind=kind, subsample=subsample)
     moments = TargetMoments.of_release(release)
     rows = release.code.encode(images) / release.radius
     clipped = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
@@ -238,7 +236,7 @@ def test_what_is_refused(published: Published, tmp_path: Path) -> None:
     with pytest.raises(ReleaseError):
         DomainAdapter().fit(images, labels, tmp_path / "nothing.release")
     shown, truth = target()
-    labelled = release_images(
+    labelled = mt.release(
         ImageSet.from_arrays(shown, truth),
         replace(SCHEMA, classes=tuple(range(10))),
         epsilon=20.0,

@@ -25,7 +25,7 @@ FIRST_TIER = {
     "accounting/ranges.py": "which numbers are refused",
     "accounting/accountant.py": "δ of ε, and ε of δ",
     "accounting/calibration.py": "the noise that a promise needs",
-    "private/settings.py": "what can be promised",
+    "settings.py": "what can be promised",
     "private/plan.py": "what each pass costs, from public facts",
     "private/randomness.py": "where noise comes from, and the one place where it is added",
     "private/table.py": "the table, block by block",
@@ -47,7 +47,7 @@ FIRST_TIER = {
 """Where a mistake breaks the promise of a release of a table."""
 
 SECOND_TIER = {
-    "private/publishing.py": "the public function",
+    "api.py": "the public function",
     "private/draft.py": "a schema from a table, which nobody has confirmed",
     "private/pipeline.py": "blocks on several threads",
     "private/memory.py": "refusal of what does not fit",
@@ -58,6 +58,7 @@ SECOND_TIER = {
     "accounting/merging.py": "compositions of hundreds of parts",
     "accounting/renyi.py": "Rényi, Theorem 1 and Proposition 2 of the paper",
     "accounting/comparison.py": "the accountants side by side",
+    "accounting/default_delta.py": "the δ of whoever gives none",
     "accounting/verification.py": "whether a stated promise is kept",
     "accounting/__init__.py": "names",
     "private/__init__.py": "names",

@@ -79,6 +79,29 @@ def _asks_for_class(node: ast.AST, classes: set[str]) -> TypeGuard[ast.expr]:
             return False
 
 
+def own_enumerations(texts: list[str]) -> set[str]:
+    """Names of the enumerations that some sources define."""
+    nodes = (node for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef))
+    return {node.name for node in nodes if {"Enum", "StrEnum"} & {name for base in node.bases for name in _names(base)}}
+
+
+def comparisons_with_members(text: str, enumerations: set[str]) -> list[int]:
+    """Lines that compare with a member of an enumeration: whatever is not that member gets what is left.
+
+    A ``match`` is not counted, since the type checker proves it complete.
+    """
+    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Compare)]
+    return [node.lineno for node in found if any(_is_member(part, enumerations) for part in ast.walk(node))]
+
+
+def _is_member(node: ast.AST, enumerations: set[str]) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr=member):
+            return name in enumerations and member.isupper()
+        case _:
+            return False
+
+
 def _names(node: ast.AST) -> set[str]:
     """All names in an expression; attributes of a module are not ours, which are imported by name."""
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}

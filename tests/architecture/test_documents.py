@@ -28,6 +28,7 @@ EXPECTED = [
     "docs/privacy.md",
     "docs/privacy-statement.md",
     "docs/reliability.md",
+    "docs/choosing-epsilon.md",
     "docs/schema.md",
     "docs/cli.md",
     "docs/python.md",

@@ -37,7 +37,9 @@ def test_public_names_are_these_and_all_resolve() -> None:
         microtome.disabled_dp  # noqa: B018
 
 
-@pytest.mark.parametrize("package", ["accounting", "auditing", "evaluation", "schema", "private", "published", "demo"])
+@pytest.mark.parametrize(
+    "package", ["accounting", "auditing", "evaluation", "forecasting", "schema", "private", "published", "demo"]
+)
 def test_names_of_the_packages_resolve(package: str) -> None:
     module = import_module(f"microtome.{package}")
     assert module.__all__ == sorted(module.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name))

@@ -26,7 +26,7 @@ def says(words: str, page: str = PAGE) -> None:
 
 
 def settings(**options: object) -> PrivacySettings:
-    return PrivacySettings(epsilon=2.0, delta=1e-5, **options)  # type: ignore[arg-type]
+    return PrivacySettings(**{"epsilon": 2.0, "delta": 1e-5, "kind": "records", **options})  # type: ignore[arg-type]
 
 
 def rounding_of(events: tuple[object, ...]) -> float:

@@ -13,7 +13,6 @@ from privacy_core import FIRST_TIER
 import microtome.private.randomness as noise
 
 
-@pytest.mark.slow
 def test_the_architecture_page_is_what_the_program_does() -> None:
     written = page.PAGE.read_text(encoding="utf-8")
     assert page.rendered(written) == written, "the page is not up to date: make architecture"
@@ -35,7 +34,6 @@ def test_an_exact_count_that_goes_around_the_noise_is_found() -> None:
     assert first != replayed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ways.KINDS)
 def test_bare_records_are_seen_by_the_first_tier_only(kind: str) -> None:
     sights = ways.way_of_a_record(kind)

@@ -33,7 +33,8 @@ def sums_of(sighting: Sighting) -> list[Reading]:
 def total_noise(sighting: Sighting) -> float:
     """Sum of squares of all noise in the file (rows aside), if the coins are what they say."""
     return sum(
-        float((reading.noise**2).sum()) / (1 if "pairs" not in reading.name else 2) for reading in sums_of(sighting)
+        float((reading.noise**2).sum()) / (2 if reading.name in ("pairs", "triples") else 1)
+        for reading in sums_of(sighting)
     )
 
 

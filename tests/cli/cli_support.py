@@ -31,11 +31,11 @@ class Desk:
     def arguments(self, **changes: object) -> list[object]:
         """Of a release of records, where nothing else is said."""
         options: dict[str, object] = {"schema": self.schema, "epsilon": 5, "output": self.output, "kind": "records"}
-        options |= changes
+        options |= {"anyway": True, **changes}
         given = [self.table]
         for name, value in options.items():
             flag = f"--{name.replace('_', '-')}"
-            given += [flag] if value is True else [flag, value]
+            given += [flag] if value is True else [] if value is False else [flag, value]
         return given
 
     def left_behind(self) -> list[str]:

@@ -8,7 +8,8 @@ import signal
 import pytest
 from cli_support import Command
 
-from microtome.cli import budget, main
+from microtome import accounting
+from microtome.cli import main
 from microtome.cli.failure import in_words, notes
 from microtome.errors import OutputError, noted
 
@@ -32,7 +33,7 @@ def test_no_traceback_and_a_word_of_what_it_was(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(budget, "noise_by_accountant", fail)
+    monkeypatch.setattr(accounting, "noise_by_accountant", fail)
     outcome = microtome("budget", "--epsilon", 1, "--delta", 1e-5, "--dim", 4)
     assert outcome.code == 1
     assert outcome.err.startswith(f"error: {said}")

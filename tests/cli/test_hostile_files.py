@@ -83,7 +83,7 @@ def test_nothing_that_verbs_print_of_a_file_acts_on_the_terminal(
         (1, ["fit", table, "-o", tmp_path / "x"]),
         (1, ["schema", "check", evil / f"{EVIL}.absent"]),
         (1, ["release", table, "--schema", schema, "--epsilon", 3, "--pivot", EVIL, "-o", tmp_path / "x"]),
-        (0, ["release", table, "--schema", schema, "--epsilon", 3, "--delta", 1e-4, "-o", tmp_path / f"{EVIL}r"]),
+        (0, ["release", table, "--schema", schema, "--epsilon", 3, "--anyway", "-o", tmp_path / f"{EVIL}r"]),
         (0, ["ledger", "show", evil / f"{EVIL}.parquet.ledger.json"]),
         (0, ["ledger", "show", evil / f"{EVIL}.parquet.ledger.json", "--json"]),
         (0, ["fit", release, "--steps", 2, "-o", tmp_path / f"{EVIL}m"]),
@@ -160,7 +160,19 @@ def run_on(verb: str, path: Path, microtome: Command, folder: Path, **others: Pa
         "sample": ["sample", path, "-n", 3, "-o", folder / "out.csv"],
         "report": ["report", path, path, "-o", folder / "out.html"],
         "report release": ["report", "--release", path, table, "-o", folder / "out.html"],
-        "release": ["release", path, "--schema", schema, "--epsilon", 3, "--ledger", folder / "book", "-o", out],
+        "release": [
+            "release",
+            path,
+            "--schema",
+            schema,
+            "--epsilon",
+            3,
+            "--anyway",
+            "--ledger",
+            folder / "book",
+            "-o",
+            out,
+        ],
         "release schema": ["release", table, "--schema", path, "--epsilon", 3, "--ledger", folder / "book", "-o", out],
         "schema check": ["schema", "check", path],
         "schema draft": ["schema", "draft", path, "-o", out],
@@ -216,7 +228,7 @@ def test_formulas_in_cells_can_be_kept_from_spreadsheets(microtome: Command, tmp
 def test_releases_are_signed_and_verified(kinds: dict[str, Path], microtome: Command, tmp_path: Path) -> None:
     key = tmp_path / "holder.key"
     assert "keep it secret" in microtome("key", "make", key).out
-    given = [kinds["csv"], "--schema", kinds["yaml"], "--epsilon", 3, "--ledger", tmp_path / "book", "-o"]
+    given = [kinds["csv"], "--schema", kinds["yaml"], "--epsilon", 3, "--anyway", "--ledger", tmp_path / "book", "-o"]
     assert microtome("release", *given, tmp_path / "r", "--sign", key).code == 0
     outcome = microtome("inspect", tmp_path / "r", "--verify", f"{key}.pub")
     assert (outcome.code, "(verified)" in outcome.out.splitlines()[-1]) == (0, True)

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from cli_support import Command
 
+from microtome import release as publish
 from microtome.demo import population, population_schema
-from microtome.private import release as publish
 
 ROWS = 1_500
 

@@ -70,7 +70,7 @@ def test_conditions(model: Path, microtome: Command, tmp_path: Path) -> None:
         (["-n", 0, "-o", "rows.csv"], "num_rows is 0", EXPLAINED),
         (["-n", -5, "-o", "rows.csv"], "num_rows is -5", EXPLAINED),
         (["-n", "many", "-o", "rows.csv"], "-n", USAGE),
-        (["-n", 5, "-o", "rows.xlsx"], "must end in .csv or .parquet", EXPLAINED),
+        (["-n", 5, "-o", "rows.xlsx"], "must end in .csv, .csv.gz, .csv.zst or .parquet", EXPLAINED),
         (["-n", 5, "-o", "nowhere/rows.csv"], "is not a directory", EXPLAINED),
         (["-n", 5, "-o", "rows.csv", "--seed", -1], "random_state is -1", EXPLAINED),
         (["-n", 5, "-o", "rows.csv", "--where", "town=Mars"], "no category 'Mars'", EXPLAINED),

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import microtome as mt
 from microtome.demo import digit_images
 from microtome.errors import ParameterError, TableError
 from microtome.evaluation.images import report_images
 from microtome.images import ImageSet
 from microtome.images.writing import write_images
-from microtome.private import release_images
 from microtome.published import ImageRelease
 from microtome.schema import ImageSchema
 from support import repeatable_noise
@@ -24,7 +24,7 @@ def digits() -> tuple[ImageSet, ImageSchema]:
 @pytest.fixture(scope="module")
 def release(digits: tuple[ImageSet, ImageSchema]) -> ImageRelease:
     with repeatable_noise():
-        return release_images(*digits, epsilon=5.0, delta=1e-5)
+        return mt.release(*digits, epsilon=5.0, delta=1e-5)
 
 
 def halves(images: ImageSet) -> tuple[ImageSet, ImageSet]:

@@ -43,7 +43,8 @@ LAWS = [{}, {"slice_dim": 3}, {"num_slices": 5}, {"num_slices": 400}, GAUSSIAN, 
 
 
 def planned(profile_share: float = 0.1, **options: object) -> tuple[PrivacySettings, tuple[Event, ...]]:
-    wanted = PrivacySettings(epsilon=EPSILON, delta=DELTA, profile_share=profile_share, **options)  # type: ignore[arg-type]
+    promise = {"epsilon": EPSILON, "delta": DELTA, "kind": "records", "profile_share": profile_share}
+    wanted = PrivacySettings(**{**promise, **options})  # type: ignore[arg-type]
     return wanted, plan_profile(wanted, SCHEMA).events
 
 

@@ -12,14 +12,17 @@ import pyarrow as pa
 import pytest
 from scipy.stats import chi2
 
+from microtome import release
 from microtome.accounting import Accountant, GaussianEvent, Ledger, Neighbours, delta, epsilon
 from microtome.errors import BudgetError, MicrotomeError, ParameterError, TableError
-from microtome.private import Door, PrivacySettings, RunSettings, TableSource, open_table, release
+from microtome.private import Door, PrivacySettings, RunSettings, TableSource, open_table
 from microtome.private.aggregating import (
     MOST_CLASSES,
     AggregatePlan,
     AggregateTally,
+    choose_focus,
     choose_pivot,
+    level_groups,
     plan_aggregates,
     plan_tables,
 )
@@ -43,6 +46,7 @@ from support import (
 AGGREGATES: dict[str, Any] = {"kind": ReleaseKind.AGGREGATES, "profile_share": 0.2}
 PIVOTED = {**AGGREGATES, "pivot": "owner"}
 PIVOTS = ["none", "c0"]
+Tables = dict[str, np.ndarray]
 
 
 class NoNoise(SilentRandomness):
@@ -84,36 +88,41 @@ def planned(
     tally = Tally(schema)
     even = {f"c{i}": [*"abcdefgh"[:width]] * (5040 // width) for i, width in enumerate(widths)}
     tally.add(pa.table(even))
-    codebook = tally.publish(profile.budget, NoNoise(), centred=settings.centred).codebook
+    codebook = tally.publish(profile.budget, NoNoise(), centred=settings.neighbours.centred).codebook
     assert tuple(block.width for block in codebook.blocks) == widths
-    return codebook, plan_aggregates(settings, schema, codebook, plan_tables(settings, schema, profile.events))
+    budget = plan_tables(settings, schema, profile.events)
+    return codebook, plan_aggregates(settings, schema, codebook, budget, total=5040)
 
 
-def tables(codebook: Codebook, plan: AggregatePlan, levels: np.ndarray, randomness: Any = None) -> tuple[Any, Any]:
+def tables(codebook: Codebook, plan: AggregatePlan, levels: np.ndarray, randomness: Any = None) -> Tables:
     """What is published of these records; exact without a source of noise."""
     tally = AggregateTally(codebook, plan)
     tally.add(levels)
-    first, second = tally.publish(randomness or NoNoise())
-    return (first, second) if randomness else (np.rint(first), np.rint(second))
+    noisy = tally.publish(randomness or NoNoise())
+    return noisy if randomness else {name: np.rint(table) for name, table in noisy.items()}
 
 
-def by_table(codebook: Codebook, plan: AggregatePlan, first: Any, second: Any) -> Iterator[tuple[np.ndarray, float]]:
+def apart(one: Tables, two: Tables) -> Tables:
+    return {name: two[name] - one[name] for name in one}
+
+
+def by_table(codebook: Codebook, plan: AggregatePlan, found: Tables) -> Iterator[tuple[np.ndarray, float]]:
     """Every measured table with its noise, each pair of columns once."""
     parts = [slice(block.start, block.stop) for block in codebook.blocks]
     for a, left in enumerate(parts):
         if plan.first_noise[a] > 0:
-            yield first[:, left], plan.first_noise[a]
+            yield found["first"][:, left], plan.first_noise[a]
         for b, right in enumerate(parts[:a]):
             if plan.pair_noise[a, b] > 0:
-                yield second[:, left, right], plan.pair_noise[a, b]
+                yield found["second"][:, left, right], plan.pair_noise[a, b]
+            if plan.triple_noise[a, b] > 0:
+                yield found["third"][:, left, right], plan.triple_noise[a, b]
 
 
 def shift(codebook: Codebook, plan: AggregatePlan, one: np.ndarray, two: np.ndarray) -> float:
     """Squared distance of the exact tables in units of their noise: the μ² of telling these two apart."""
-    first, second = (
-        theirs - ours for ours, theirs in zip(tables(codebook, plan, one), tables(codebook, plan, two), strict=True)
-    )
-    return sum(float((table**2).sum()) / noise**2 for table, noise in by_table(codebook, plan, first, second))
+    moved = apart(tables(codebook, plan, one), tables(codebook, plan, two))
+    return sum(float((table**2).sum()) / noise**2 for table, noise in by_table(codebook, plan, moved))
 
 
 def planned_mu(plan: AggregatePlan) -> float:
@@ -180,7 +189,7 @@ def test_a_pivot_costs_pairs_no_more_than_its_own_tables() -> None:
 
 def test_tables_with_the_target_get_more_and_cost_no_more() -> None:
     _, plain = planned((4, 4, 4), settings_of())
-    _, aimed = planned((4, 4, 4), settings_of(), target="c1")
+    _, aimed = planned((4, 4, 4), settings_of(focus="none"), target="c1")
     assert planned_mu(aimed) == pytest.approx(planned_mu(plain), rel=1e-6)
     assert aimed.pair_noise[0, 2] ** 2 / aimed.pair_noise[0, 1] ** 2 == pytest.approx(3.0)
     assert aimed.pair_noise[0, 1] == aimed.pair_noise[1, 2] < plain.pair_noise[0, 1]
@@ -193,6 +202,56 @@ def test_wide_tables_get_more_but_do_not_drown_the_rest() -> None:
     assert plan.pair_noise[0, 1] ** 2 / plan.pair_noise[2, 3] ** 2 == pytest.approx(math.sqrt(64 / 4))
 
 
+# Tables of three columns
+
+
+def test_pairs_are_counted_by_levels_of_the_target_too() -> None:
+    codebook, plan = planned((3, 2, 4), settings_of(), target="c1")
+    levels = np.random.default_rng(0).integers(0, (3, 2, 4), (300, 3))
+    found = tables(codebook, plan, levels)
+    assert (plan.focus, plan.groups.tolist()) == (1, [0, 1])
+    expected = [[[((levels == (a, g, b)).all(axis=1)).sum() for b in range(4)] for a in range(3)] for g in range(2)]
+    assert (found["third"][:, :3, 5:] == np.array(expected)).all()
+    assert (found["third"].sum(axis=0)[:3, 5:] == found["second"][0, :3, 5:]).all()
+    assert (plan.triple_noise[1] == 0).all()
+
+
+def test_many_levels_are_counted_in_few_groups() -> None:
+    codebook, plan = planned((8, 2, 3), settings_of(), target="c0")
+    assert plan.groups.tolist() == [0, 1, 2, 3, 3, 3, 3, 3]
+    assert tables(codebook, plan, np.array([[7, 1, 2]]))["third"][:, 9, 12].tolist() == [0, 0, 0, 1]
+
+
+def test_numbers_are_counted_in_groups_of_neighbours() -> None:
+    schema = Schema(columns=(Column(name="x", kind=Kind.INTEGER, bounds=(0, 99), missing=False),))
+    tally = Tally(schema)
+    tally.add(pa.table({"x": np.arange(10_000) % 100}))
+    profile = plan_profile(settings_of(), schema)
+    groups = level_groups(tally.publish(profile.budget, NoNoise(), centred=True).codebook.codes[0])
+    assert (np.diff(groups) >= 0).all()
+    assert set(groups) == {0, 1, 2, 3}
+
+
+def test_few_records_give_next_to_nothing_to_tables_of_three_columns() -> None:
+    schema, wanted = schema_of((8, 8, 8, 2), "c3"), settings_of(epsilon=1.0)
+    codebook, _ = planned((8, 8, 8, 2), wanted, "c3")
+    budget = plan_tables(wanted, schema, plan_profile(wanted, schema).events)
+    plans = [plan_aggregates(wanted, schema, codebook, budget, total) for total in (50, 200_000)]
+    shares = [(plan.triple_noise[plan.triple_noise > 0] ** -2.0).sum() / 2 * budget.unit_noise**2 for plan in plans]
+    assert shares[0] < 0.05 < 0.1 < shares[1]
+
+
+def test_a_focus_beside_a_pivot_or_out_of_nowhere_is_refused() -> None:
+    schema = schema_of((3, 2, 2), "c1")
+    with pytest.raises(ParameterError, match="'nobody' is not a column"):
+        choose_focus(settings_of(focus="nobody"), schema)
+    with pytest.raises(ParameterError, match="take one of them"):
+        choose_focus(settings_of(focus="c2", pivot="c0"), schema)
+    assert choose_focus(settings_of(pivot="c0"), schema) is None
+    assert choose_focus(settings_of(focus="none"), schema) is None
+    assert choose_focus(settings_of(focus="c2"), schema) == 2
+
+
 # Noise
 
 
@@ -202,14 +261,19 @@ def many() -> tuple[Codebook, AggregatePlan, np.ndarray]:
     return codebook, plan, np.random.default_rng(1).integers(0, widths, (500, len(widths)))
 
 
+def louder(plan: AggregatePlan, factor: float) -> AggregatePlan:
+    """The same with more noise than planned."""
+    names = ("first_noise", "pair_noise", "triple_noise")
+    return replace(plan, **{name: getattr(plan, name) * factor for name in names})
+
+
 def noise_energy(factor: float) -> float:
     """Probability under the planned noise of a χ² further out than that of tables noised with ``factor`` times it."""
     codebook, plan, levels = many()
-    drawn = replace(plan, first_noise=plan.first_noise * factor, pair_noise=plan.pair_noise * factor)
-    noisy, exact = tables(codebook, drawn, levels, FixedRandomness(5)), tables(codebook, plan, levels)
-    apart = list(by_table(codebook, plan, noisy[0] - exact[0], noisy[1] - exact[1]))
-    energy = sum(float((table**2).sum()) / noise**2 for table, noise in apart)
-    cells = sum(table.size for table, _ in apart)
+    noisy, exact = tables(codebook, louder(plan, factor), levels, FixedRandomness(5)), tables(codebook, plan, levels)
+    moved = list(by_table(codebook, plan, apart(exact, noisy)))
+    energy = sum(float((table**2).sum()) / noise**2 for table, noise in moved)
+    cells = sum(table.size for table, _ in moved)
     assert cells == 3 * (30 + (30**2 - 25 - 16 - 36 - 49 - 64) // 2)
     return float(2 * min(chi2.cdf(energy, cells), chi2.sf(energy, cells)))
 
@@ -225,7 +289,7 @@ def test_noise_of_another_scale_is_noticed(factor: float) -> None:
 
 def test_every_entry_is_noised_once_and_known_blocks_are_not_measured() -> None:
     codebook, plan, levels = many()
-    first, second = tables(codebook, plan, levels, FixedRandomness(2))
+    first, second = tables(codebook, plan, levels, FixedRandomness(2)).values()
     assert (second == second.transpose(0, 2, 1)).all()
     owner = np.repeat(np.arange(6), [block.width for block in codebook.blocks])
     unmeasured = (owner[:, None] == owner) | (owner[:, None] == 0) | (owner == 0)
@@ -246,7 +310,7 @@ def test_no_stream_is_used_twice(tmp_path: Path) -> None:
 def test_published_numbers_are_on_the_grid() -> None:
     codebook, plan, levels = many()
     noisy = tables(codebook, plan, levels, FixedRandomness(3))
-    for table, noise in by_table(codebook, plan, *noisy):
+    for table, noise in by_table(codebook, plan, noisy):
         steps = table / (noise / GRID)
         assert np.abs(steps - np.rint(steps)).max() < 1e-6
         assert len(np.unique(np.rint(steps) % GRID)) > 5
@@ -255,11 +319,13 @@ def test_published_numbers_are_on_the_grid() -> None:
 # What an attacker sees
 
 
-def advantage(neighbours: Neighbours, pivot: str, factor: float, level: float) -> tuple[float, float, float]:
+def advantage(
+    neighbours: Neighbours, pivot: str, factor: float, level: float, target: str | None = None
+) -> tuple[float, float, float]:
     """P'(A) − e^ε P(A) for the best event A, by simulation of two neighbours; its error; what was promised."""
     widths, runs = (2, 3, 2), 4000
-    codebook, plan = planned(widths, settings_of(neighbours=neighbours, pivot=pivot))
-    drawn = replace(plan, first_noise=plan.first_noise * factor, pair_noise=plan.pair_noise * factor)
+    codebook, plan = planned(widths, settings_of(neighbours=neighbours, pivot=pivot), target)
+    drawn = louder(plan, factor)
     one = np.random.default_rng(4).integers(0, widths, (6, 3))
     two = one[1:] if neighbours is not Neighbours.REPLACE_ONE else np.vstack([(one[0] + 1) % widths, one[1:]])
     centres = [tables(codebook, plan, levels) for levels in (one, two)]
@@ -270,7 +336,7 @@ def advantage(neighbours: Neighbours, pivot: str, factor: float, level: float) -
         losses = np.zeros(runs)
         for run in range(runs):
             noisy = tally.publish(flow)
-            pieces = (list(by_table(codebook, plan, *kind)) for kind in (noisy, *centres))
+            pieces = (list(by_table(codebook, plan, kind)) for kind in (noisy, *centres))
             for (seen, noise), (ours, _), (theirs, _) in zip(*pieces, strict=True):
                 losses[run] += (((seen - ours) ** 2 - (seen - theirs) ** 2).sum()) / (2 * noise**2)
         hits.append(losses > level)
@@ -280,11 +346,16 @@ def advantage(neighbours: Neighbours, pivot: str, factor: float, level: float) -
 
 
 @pytest.mark.parametrize(
-    ("neighbours", "pivot"),
-    [(Neighbours.BLANK_ONE, "c0"), (Neighbours.REPLACE_ONE, "c0"), (Neighbours.ADD_REMOVE, "none")],
+    ("neighbours", "pivot", "target"),
+    [
+        (Neighbours.BLANK_ONE, "c0", None),
+        (Neighbours.REPLACE_ONE, "c0", None),
+        (Neighbours.ADD_REMOVE, "none", None),
+        (Neighbours.REPLACE_ONE, "none", "c0"),
+    ],
 )
-def test_simulated_privacy_loss_is_the_promised_one(neighbours: Neighbours, pivot: str) -> None:
-    found, error, promised = advantage(neighbours, pivot, 1.0, 0.5)
+def test_simulated_privacy_loss_is_the_promised_one(neighbours: Neighbours, pivot: str, target: str | None) -> None:
+    found, error, promised = advantage(neighbours, pivot, 1.0, 0.5, target)
     assert promised > 0.1
     assert abs(found - promised) < 4 * error < promised
 
@@ -446,7 +517,7 @@ def test_options_of_records_are_refused(option: dict[str, Any]) -> None:
 
 
 def test_records_have_no_pivot() -> None:
-    with pytest.raises(ParameterError, match="pivot is for aggregates"):
+    with pytest.raises(ParameterError, match="a pivot or a focus is for aggregates"):
         release(people(), people_schema(), epsilon=1.0, delta=1e-5, kind="records", pivot="owner")
 
 

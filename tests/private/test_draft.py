@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
+from microtome import release
 from microtome.accounting import Ledger
 from microtome.errors import SchemaError
-from microtome.private import draft_schema, release
+from microtome.private import draft_schema
 from microtome.schema import Kind, Schema
 from microtome.schema.document import confirmed_text
 from support import people, publish

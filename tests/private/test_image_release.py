@@ -10,14 +10,11 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+import microtome as mt
 from microtome.accounting import GaussianEvent, Ledger, Neighbours, delta, epsilon
 from microtome.errors import BudgetError, OutputError, ParameterError, TableError
 from microtome.images import ImageSet
-from microtome.private import (
-    PrivacySettings,
-    PrivateImages,
-    release_images,
-)
+from microtome.private import PrivacySettings, PrivateImages
 from microtome.private.image_plan import class_rows, plan_image_profile, plan_image_slices, plan_moments
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_source import ClassRows
@@ -265,7 +262,7 @@ def test_simulated_privacy_loss_of_the_worst_pair_is_as_promised(neighbours: Nei
 def test_everything_is_debited_before_noise_and_the_promise_is_kept(kind: ReleaseKind, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "book.json")
     images = picture_set(400)
-    made = release_images(
+    made = mt.release(
         images, SCHEMA, epsilon=2.0, delta=1e-4, kind=kind, ledger=ledger, output=tmp_path / "one.release"
     )
     spent = [event for entry in ledger.entries("images") for event in entry.events]
@@ -357,16 +354,16 @@ def test_bad_input_is_refused_before_anything_is_spent(tmp_path: Path) -> None:
         (large, "the schema says"),
     ]:
         with pytest.raises(TableError, match=message):
-            release_images(images, SCHEMA, epsilon=1, delta=1e-4)
+            mt.release(images, SCHEMA, epsilon=1, delta=1e-4)
     with pytest.raises(TableError, match="only one row"):
-        release_images(ImageSet(pixels=good.pixels[:1], labels=good.labels[:1]), SCHEMA, epsilon=1, delta=1e-4)
+        mt.release(ImageSet(pixels=good.pixels[:1], labels=good.labels[:1]), SCHEMA, epsilon=1, delta=1e-4)
     with pytest.raises(ParameterError, match="subsample is for records"):
-        release_images(good, SCHEMA, epsilon=1, delta=1e-4, subsample=0.1)
+        mt.release(good, SCHEMA, epsilon=1, delta=1e-4, subsample=0.1)
     with pytest.raises(ParameterError, match="δ would permit"):
-        release_images(good, SCHEMA, epsilon=1, delta=0.01)
+        mt.release(good, SCHEMA, epsilon=1, delta=0.01)
     (tmp_path / "there").write_text("")
     with pytest.raises(OutputError, match="exists"):
-        release_images(good, SCHEMA, epsilon=1, delta=1e-4, output=tmp_path / "there")
+        mt.release(good, SCHEMA, epsilon=1, delta=1e-4, output=tmp_path / "there")
 
 
 def test_an_empty_class_is_a_fact_about_the_images_and_is_not_refused(tmp_path: Path) -> None:

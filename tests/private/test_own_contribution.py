@@ -23,11 +23,11 @@ from microtome.private.image_rows import PrivateImages
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.plan import plan_profile
 from microtome.private.profile import Tally
-from microtome.private.settings import PrivacySettings
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.published import ReleaseKind
 from microtome.schema import Column, ImageCode, ImageSchema, Kind, Schema
 from microtome.schema.fixed_point import squared_norms
+from microtome.settings import PrivacySettings
 from support import FixedRandomness, levels_of, people, people_schema
 
 Counts = list[Any]
@@ -100,15 +100,15 @@ def test_profile_of_a_table(make: Callable[[int], pa.Table], schema: Schema, num
 
 
 @pytest.mark.parametrize("num_rows", SIZES)
-@pytest.mark.parametrize("pivot", ["none", "grade"])
-def test_tables_of_aggregates(num_rows: int, pivot: str) -> None:
-    schema, wanted = people_schema(), PrivacySettings(epsilon=5.0, delta=1e-5, kind=ReleaseKind.AGGREGATES, pivot=pivot)
+@pytest.mark.parametrize("options", [{}, {"pivot": "grade"}, {"focus": "grade"}])
+def test_tables_of_aggregates(num_rows: int, options: dict[str, str]) -> None:
+    schema, wanted = people_schema(), PrivacySettings(epsilon=5.0, delta=1e-5, kind=ReleaseKind.AGGREGATES, **options)
     profile = Tally(schema)
     profile.add(people(800))
     plan = plan_profile(wanted, schema)
     codebook = profile.publish(plan.budget, FixedRandomness(), centred=True).codebook
     levels = levels_of(people(num_rows), codebook)
-    tables = plan_aggregates(wanted, schema, codebook, plan_tables(wanted, schema, plan.events))
+    tables = plan_aggregates(wanted, schema, codebook, plan_tables(wanted, schema, plan.events), 800.0)
 
     def tally(blocks: Sequence[np.ndarray]) -> Counts:
         counted = AggregateTally(codebook, tables)

@@ -260,7 +260,9 @@ def test_too_many_values_are_refused_as_text(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("neighbours", Neighbours)
 def test_the_plan_counts_every_failure_in_delta(neighbours: Neighbours) -> None:
     capacity = 1000 if neighbours.protects_count else None
-    settings = PrivacySettings(epsilon=2.0, delta=1e-6, neighbours=neighbours, capacity=capacity, profile_share=0.999)
+    settings = PrivacySettings(
+        epsilon=2.0, delta=1e-6, kind="records", neighbours=neighbours, capacity=capacity, profile_share=0.999
+    )
     plan = plan_profile(settings, people_schema())
     reasons = [event.reason for event in plan.events if isinstance(event, FailureEvent)]
     assert any("category of one record" in reason for reason in reasons)

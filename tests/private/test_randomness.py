@@ -8,8 +8,9 @@ import pytest
 from scipy import stats
 
 import microtome.private
+from microtome import release
 from microtome.errors import MicrotomeError
-from microtome.private import Randomness, SystemRandomness, release
+from microtome.private import Randomness, SystemRandomness
 from microtome.private.randomness import GRID, add_gaussian_noise, haar_columns
 from support import FixedRandomness, repeatable_noise
 

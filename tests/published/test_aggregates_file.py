@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from microtome import release
 from microtome.accounting import Neighbours
 from microtome.errors import ReleaseError
-from microtome.private import release
 from microtome.published import AggregatesRelease, Release, ReleaseKind, contents_in_words, digest, promise_in_words
 from microtome.published import summary as figures
 from microtome.published.container import canonical_json
@@ -133,7 +133,7 @@ def test_a_manifest_that_makes_no_sense_is_refused(change: Callable, message: st
 
 def test_it_says_in_words_what_it_is(tmp_path: Path) -> None:
     plain, pivoted = (
-        release(people(), people_schema(), epsilon=2.0, delta=1e-5, kind="aggregates", pivot=pivot, neighbours=relation)
+        release(people(), people_schema(), epsilon=2.0, delta=1e-5, pivot=pivot, neighbours=relation, anyway=True)
         for pivot, relation in (("none", Neighbours.ADD_REMOVE), ("owner", Neighbours.BLANK_ONE))
     )
     words = " ".join(promise_in_words(pivoted))

@@ -117,7 +117,9 @@ def test_a_key_that_cannot_be_used_costs_nothing(content: bytes | str | None, sa
     elif isinstance(content, bytes):
         path.write_bytes(content)
     with pytest.raises(ParameterError, match=said):
-        mt.release(people(), people_schema(), epsilon=3, delta=1e-4, sign=path, ledger=book, output=tmp_path / "r")
+        mt.release(
+            people(), people_schema(), epsilon=3, delta=1e-4, anyway=True, sign=path, ledger=book, output=tmp_path / "r"
+        )
     assert not (tmp_path / "r").exists()
     assert not book.entries()
 
@@ -136,13 +138,13 @@ def test_public_keys_that_are_none(content: bytes | str, signed: Path, key: Path
 
 
 def test_releases_are_signed_as_they_are_made(key: Path, tmp_path: Path) -> None:
-    made = mt.release(people(), people_schema(), epsilon=3, delta=1e-4, sign=key, output=tmp_path / "r")
+    made = mt.release(people(), people_schema(), epsilon=3, delta=1e-4, anyway=True, sign=key, output=tmp_path / "r")
     assert verify_signature(tmp_path / "r", public(key))
     assert made.fingerprint == Artefact.load(tmp_path / "r").fingerprint
-    kept = mt.release(people(), people_schema(), epsilon=3, delta=1e-4, sign=key)
+    kept = mt.release(people(), people_schema(), epsilon=3, delta=1e-4, anyway=True, sign=key)
     assert verify_signature(kept.path, public(key))
     with pytest.raises(OutputError, match="the key"):
-        mt.release(people(), people_schema(), epsilon=3, delta=1e-4, sign=key, output=key)
+        mt.release(people(), people_schema(), epsilon=3, delta=1e-4, anyway=True, sign=key, output=key)
 
 
 def test_without_the_package_it_is_said_what_to_install(key: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+import microtome as mt
+from microtome import release
 from microtome.accounting import GaussianEvent, Neighbours
 from microtome.images import ImageSet
-from microtome.private import release, release_images
 from microtome.published import Release, statement
 from microtome.published.statement import audit_command, detection_rate, privacy_statement, shipped_audit
 from microtome.schema import ImageSchema
@@ -43,9 +44,7 @@ def test_injected_randomness_promises_nothing() -> None:
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 def test_statement_of_aggregates(neighbours: Neighbours, tmp_path: Path) -> None:
-    made = release(
-        people(), people_schema(), epsilon=3, delta=1e-5, kind="aggregates", neighbours=neighbours, pivot="owner"
-    )
+    made = release(people(), people_schema(), epsilon=3, delta=1e-5, neighbours=neighbours, pivot="owner", anyway=True)
     words = privacy_statement(made)
     assert neighbours.describes in words
     assert "The collector" in words
@@ -68,7 +67,7 @@ def test_statement_of_images(
     """With the audit of a version that knew no images, and with that of one that does."""
     pixels = np.random.default_rng(0).random((40, 4, 4, 1))
     schema = ImageSchema(height=4, width=4, low=0.0, high=1.0)
-    made = release_images(ImageSet(pixels=pixels, labels=None), schema, epsilon=3, delta=1e-5, **options)
+    made = mt.release(ImageSet(pixels=pixels, labels=None), schema, epsilon=3, delta=1e-5, **options)
     command = audit_command(made)
     assert command.startswith(f"microtome audit --images --kind {options['kind']} --epsilon 3")
     assert ("--subsample 0.5" in command) == ("subsample" in options)

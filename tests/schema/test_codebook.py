@@ -272,3 +272,11 @@ def test_codebook_of_another_schema_is_refused() -> None:
     arrays["profile/0/levels"] = arrays["profile/0/levels"][:-1]
     with pytest.raises(SchemaError, match="'town'"):
         Codebook.from_parts(schema, parts, arrays)
+
+
+def test_categories_have_no_rounding() -> None:
+    column, cells = Column(name="x", kind=Kind.CATEGORICAL), CategoryCells(categories=("a",), other=True, missing=False)
+    with pytest.raises(SchemaError, match="categories are not rounded"):
+        ColumnCode.from_counts(
+            column, cells, np.array([3.0, 4.0]), noise_scale=1.0, total=7.0, rounding=(np.array([1.0]), 1.0)
+        )

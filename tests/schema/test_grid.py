@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microtome.errors import SchemaError
 from microtome.schema import CategoryCells, Column, Kind, NumberCells, Outside, initial_cells
 from microtome.schema.grid import CELLS_PER_OCTAVE, WHOLE_NUMBERS
+from microtome.schema.grid import number_cells as measured_cells
 
 INTEGER_DTYPES = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 
@@ -18,6 +20,13 @@ def number_cells(column: Column) -> NumberCells:
     cells = initial_cells(column)
     assert isinstance(cells, NumberCells)
     return cells
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind.is_categorical])
+def test_categories_have_no_grid_of_numbers(kind: Kind) -> None:
+    categories = ("a", "b") if kind is Kind.ORDERED else None
+    with pytest.raises(SchemaError, match="column has no grid of numbers"):
+        measured_cells(Column(name="x", kind=kind, categories=categories))
 
 
 def brute_force_cell(cells: NumberCells, value: float) -> int:

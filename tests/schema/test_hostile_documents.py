@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from microtome.errors import SchemaError
-from microtome.schema import ImageSchema, Schema
-from microtome.schema.image import is_image_document
+from microtome.schema import ImageSchema, Schema, load_schema
 
 COLUMN = "microtome-schema: 1\ncolumns:\n  - {name: a, kind: KIND, REST}\n"
 
@@ -76,7 +75,7 @@ def test_files_of_another_kind_are_named(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"it is a table \(Parquet\), not a schema"):
         Schema.load(tmp_path / "t.parquet")
     with pytest.raises(SchemaError, match="cannot be read"):
-        is_image_document(tmp_path)
+        load_schema(tmp_path)
 
 
 VALUES: st.SearchStrategy[Any] = st.recursive(

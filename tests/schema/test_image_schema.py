@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.fft import dctn
 
 from microtome.errors import SchemaError
-from microtome.schema import ImageCode, ImageSchema
-from microtome.schema.image import classes_from_text, is_image_document, schema_of_layout
+from microtome.schema import ImageCode, ImageSchema, load_schema
+from microtome.schema.image import classes_from_text, schema_of_layout
 
 COLOUR = ImageSchema(
     height=6, width=4, channels=3, low=-1, high=3, mean=(0.0, 1.0, 2.0), classes=("cat", "dog"), components=24
@@ -21,8 +21,7 @@ COLOUR = ImageSchema(
 def test_the_document_survives_yaml(tmp_path: Path) -> None:
     for schema in (COLOUR, ImageSchema(height=28, width=28), ImageSchema(height=8, width=8, classes=(0, 1), mean=(3,))):
         (tmp_path / "s.yaml").write_text(schema.to_yaml(), encoding="utf-8")
-        assert is_image_document(tmp_path / "s.yaml")
-        assert ImageSchema.load(tmp_path / "s.yaml") == schema
+        assert ImageSchema.load(tmp_path / "s.yaml") == load_schema(tmp_path / "s.yaml") == schema
 
 
 @pytest.mark.parametrize(

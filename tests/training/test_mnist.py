@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+import microtome as mt
 from microtome.images import ImageSet, read_images
-from microtome.private import release_images
 from microtome.schema import ImageSchema
 from microtome.synthesis import Synthesizer
 from microtome.training import ImageFitSettings
@@ -22,7 +22,7 @@ def test_mnist_from_release_to_classifier(epsilon: float, least: float) -> None:
     assert train.labels is not None
     private = ImageSet(pixels=train.pixels[:50_000], labels=train.labels[:50_000])
     schema = ImageSchema(height=28, width=28, classes=tuple(range(10)))
-    release = release_images(private, schema, epsilon=epsilon, delta=1e-5)
+    release = mt.release(private, schema, epsilon=epsilon, delta=1e-5)
     drawn = Synthesizer(ImageFitSettings(steps=0), random_state=0).fit(release).sample(5000, balanced=True)
     rows = drawn.pixels.reshape(5000, -1) / 255
     model = LogisticRegression(C=0.1, max_iter=1000).fit(rows, drawn.labels)

@@ -20,7 +20,7 @@ def schema() -> mt.Schema:
     return mt.Schema(
         columns=(
             mt.Column(name="age", kind=Kind.INTEGER, bounds=(18, 99), missing=False),
-            mt.Column(name="district", kind=Kind.CATEGORICAL),
+            mt.Column(name="district", kind="categorical", outside="clamp"),
         ),
         target=None,
     )
@@ -30,7 +30,10 @@ def synthesise(table: Path, output: Path) -> pd.DataFrame:
     """From a private table to a synthetic one."""
     ledger = mt.Ledger(output.with_suffix(".ledger.json"))
     ledger.set_budget(table.name, epsilon=2.0, delta=1e-6)
-    release: mt.Release = mt.release(table, schema(), epsilon=1.0, delta=1e-6, output=output, ledger=ledger)
+    privacy = mt.PrivacySettings(epsilon=1.0, delta=1e-6, neighbours="replace-one")
+    relation: Neighbours = privacy.neighbours
+    release: mt.Release = mt.release(table, schema(), privacy=privacy, output=output, ledger=ledger)
+    assert release.manifest.promise.neighbours is relation
     spent: float = release.manifest.promise.epsilon
     model: mt.Synthesizer = mt.Synthesizer(mt.FitSettings(steps=100), random_state=0).fit(release)
     frame: pd.DataFrame = model.sample(int(release.num_records))
@@ -49,13 +52,21 @@ def images(folder: Path) -> mt.ImageSet:
     """From private images to synthetic ones."""
     seen: mt.ImageSet = mt.read_images(folder)
     public = mt.ImageSchema(height=28, width=28, classes=tuple(str(digit) for digit in range(10)))
-    release: mt.ImageRelease = mt.release_images(seen, public, epsilon=1.0, delta=1e-6)
+    release: mt.ImageRelease = mt.release(seen, public, epsilon=1.0, delta=1e-6, kind="records")
     drawn: mt.ImageSet = mt.Synthesizer(random_state=0).fit(release).sample(100)
     return drawn
 
 
+def either(source: Path, document: Path) -> mt.Release | mt.ImageRelease:
+    """A schema on disk may be of a table or of images."""
+    return mt.release(source, document, epsilon=1.0, run=mt.RunSettings(threads=1))
+
+
 def mistakes(release: mt.Release) -> None:
     """What the types are there to find."""
-    mt.release("people.csv", schema(), epsilon="1", delta=1e-6)  # type: ignore[arg-type]
+    mt.release("people.csv", schema(), epsilon="1", delta=1e-6)  # type: ignore[call-overload]
+    mt.PrivacySettings(epsilon=1.0, kind=7)  # type: ignore[arg-type]
+    mt.PrivacySettings(epsilon=1.0, sigma=2.0)  # type: ignore[call-arg]
+    mt.Column(name="age", kind=3)  # type: ignore[arg-type]
     mt.Synthesizer().fit(release, resume_from="here")  # type: ignore[call-arg]
     release.secret  # type: ignore[attr-defined]  # noqa: B018

@@ -13,6 +13,7 @@ Numbers only: this package sees no data. It reads like ``docs/privacy.md``:
     renyi.py              Rényi, Theorem 1, Proposition 2                    section 3
     accountant.py         δ of ε, and ε of δ
     calibration.py        the noise that a promise needs
+    default_delta.py      the δ of whoever gives none
     comparison.py         the accountants side by side
     verification.py       whether a stated promise is kept
     ledger.py             what was spent, what is left                       sections 4 and 6
@@ -24,15 +25,18 @@ Numbers only: this package sees no data. It reads like ``docs/privacy.md``:
 from microtome.accounting.accountant import Accountant, delta, epsilon
 from microtome.accounting.calibration import calibrate_noise
 from microtome.accounting.comparison import epsilon_by_accountant, noise_by_accountant
+from microtome.accounting.default_delta import default_delta
 from microtome.accounting.directions import DirectionKind, Directions
 from microtome.accounting.events import (
     Event,
     FailureEvent,
     GaussianEvent,
+    RepeatableEvent,
     RepeatedEvent,
     SliceEvent,
     SubsampledEvent,
     event_from_dict,
+    events_of,
 )
 from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from microtome.accounting.ledger import Account, Ledger, Remaining, dataset_name
@@ -53,15 +57,18 @@ __all__ = [
     "Ledger",
     "Neighbours",
     "Remaining",
+    "RepeatableEvent",
     "RepeatedEvent",
     "SliceEvent",
     "SubsampledEvent",
     "calibrate_noise",
     "dataset_name",
+    "default_delta",
     "delta",
     "epsilon",
     "epsilon_by_accountant",
     "event_from_dict",
+    "events_of",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",

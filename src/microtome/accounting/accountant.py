@@ -64,10 +64,12 @@ def epsilon(events: Sequence[Event], delta: float, accountant: Accountant = Acco
     except ValueError:
         names = ", ".join(known.value for known in Accountant)
         raise ParameterError(f"accountant must be one of {names}, got {accountant!r}") from None
-    if accountant is Accountant.RENYI:
-        return renyi_epsilon(events, delta)
-    if accountant is Accountant.THEOREM1:
-        return theorem1_epsilon(events, delta)
-    if accountant is Accountant.PROP2:
-        return prop2_epsilon(events, delta)
-    return smallest_epsilon(exact_profile(events), delta)
+    match accountant:
+        case Accountant.EXACT:
+            return smallest_epsilon(exact_profile(events), delta)
+        case Accountant.RENYI:
+            return renyi_epsilon(events, delta)
+        case Accountant.THEOREM1:
+            return theorem1_epsilon(events, delta)
+        case Accountant.PROP2:
+            return prop2_epsilon(events, delta)

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from microtome.accounting.ranges import require_count
 from microtome.errors import ParameterError
+from microtome.json_record import JsonRecord
 
 
 class DirectionKind(StrEnum):
@@ -25,7 +26,7 @@ class DirectionKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Directions:
+class Directions(JsonRecord):
     """m slices of k directions each in d dimensions.
 
     Attributes:
@@ -66,18 +67,24 @@ class Directions:
     @property
     def constant_energy(self) -> float | None:
         """W/Δ² where it is the same for every draw (for fixed directions its largest value), else None."""
-        if self.kind is DirectionKind.FIXED:
-            return float(self.num_slices)
-        if self.kind is DirectionKind.ORTHOGONAL and self.cut_columns == 0:
-            return float(self.full_blocks)
-        return None
+        match self.kind:
+            case DirectionKind.FIXED:
+                return float(self.num_slices)
+            case DirectionKind.ORTHOGONAL:
+                return float(self.full_blocks) if self.cut_columns == 0 else None
+            case DirectionKind.GAUSSIAN:
+                return None
 
     @property
     def orthonormal_slices(self) -> bool:
         """Whether the columns of every slice are orthonormal, as Proposition 2 of the paper asks."""
-        if self.kind is DirectionKind.ORTHOGONAL:
-            return self.dim % self.slice_dim == 0
-        return self.kind is DirectionKind.FIXED
+        match self.kind:
+            case DirectionKind.FIXED:
+                return True
+            case DirectionKind.ORTHOGONAL:
+                return self.dim % self.slice_dim == 0
+            case DirectionKind.GAUSSIAN:
+                return False
 
 
 def _direction_kind(value: str) -> DirectionKind:

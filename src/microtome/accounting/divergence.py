@@ -98,6 +98,15 @@ def slice_hockey_stick(event: SliceEvent, base_mu: float = 0.0) -> HockeyStick:
     return stick
 
 
+def event_pair(event: SliceEvent | SubsampledEvent) -> Pair:
+    """The outputs of two neighbouring tables."""
+    match event:
+        case SliceEvent():
+            return slice_pair(event)
+        case SubsampledEvent():
+            return subsampled_pair(event)
+
+
 @lru_cache(maxsize=_CACHED)
 def slice_pair(event: SliceEvent) -> Pair:
     """The slices of two neighbouring tables."""

@@ -6,19 +6,18 @@ know, so a record of an unknown kind is an error and never free of charge.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self, TypeVar, assert_never
 
-from microtome.accounting.directions import DirectionKind, Directions
+from microtome.accounting.directions import Directions
 from microtome.accounting.ranges import require_count, require_nonnegative, require_positive
 from microtome.errors import ParameterError
-
-Record = dict[str, object]
+from microtome.json_record import Json, TaggedRecord, record_of_kind
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianEvent:
+class GaussianEvent(TaggedRecord):
     """A Gaussian mechanism whose sensitivity is ``mu`` standard deviations of its noise."""
 
     kind: ClassVar[str] = "gaussian"
@@ -27,13 +26,9 @@ class GaussianEvent:
     def __post_init__(self) -> None:
         require_nonnegative("mu", self.mu)
 
-    def to_dict(self) -> Record:
-        """The event as a JSON object."""
-        return {"kind": self.kind, "mu": self.mu}
-
 
 @dataclass(frozen=True, kw_only=True)
-class SliceEvent:
+class SliceEvent(TaggedRecord):
     """Noisy slices of every row: (U, XU + V), V i.i.d. N(0, ``noise_scale``²).
 
     Attributes:
@@ -62,21 +57,27 @@ class SliceEvent:
         energy = self.directions.constant_energy
         return None if energy is None else self.ratio * math.sqrt(energy)
 
-    def to_dict(self) -> Record:
-        """The event as a JSON object."""
-        return {
-            "kind": self.kind,
-            "directions": self.directions.kind.value,
-            "dim": self.directions.dim,
-            "num_slices": self.directions.num_slices,
-            "slice_dim": self.directions.slice_dim,
-            "row_distance": self.row_distance,
-            "noise_scale": self.noise_scale,
-        }
+    @property
+    def beside_noise(self) -> Hashable:
+        """All but the noise: events that share it are compared by Δ/σ alone."""
+        return self.directions
+
+    def to_dict(self) -> Json:
+        """The event as a JSON object, in which directions are no object of their own."""
+        record = super().to_dict()
+        law = record.pop("directions")
+        return {"kind": record.pop("kind"), "directions": law.pop("kind"), **law, **record}
+
+    @classmethod
+    def from_fields(cls, given: Mapping[str, Any]) -> Self:
+        """The event, its directions put together."""
+        law = {name: given[name] for name in ("dim", "num_slices", "slice_dim") if name in given}
+        left = {name: value for name, value in given.items() if name not in law}
+        return super().from_fields({**left, "directions": {"kind": given.get("directions"), **law}})
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubsampledEvent:
+class SubsampledEvent(TaggedRecord):
     """Noisy slices of a Poisson sample that is padded with null rows to a public size.
 
     Attributes:
@@ -95,18 +96,19 @@ class SubsampledEvent:
         if not 0 < self.rate <= 1:
             raise ParameterError(f"rate must be above 0 and at most 1, got {self.rate!r}")
 
-    def to_dict(self) -> Record:
-        """The event as a JSON object."""
-        return {
-            "kind": self.kind,
-            "rate": self.rate,
-            "symmetric": self.symmetric,
-            "event": self.event.to_dict(),
-        }
+    @property
+    def ratio(self) -> float:
+        """Δ/σ of the slices."""
+        return self.event.ratio
+
+    @property
+    def beside_noise(self) -> Hashable:
+        """All but the noise: events that share it are compared by Δ/σ alone."""
+        return self.event.directions, self.rate, self.symmetric
 
 
 @dataclass(frozen=True, kw_only=True)
-class FailureEvent:
+class FailureEvent(TaggedRecord):
     """Something that breaks the promise with at most this probability; it adds to δ.
 
     Attributes:
@@ -122,13 +124,12 @@ class FailureEvent:
         if not 0 <= self.probability <= 1:
             raise ParameterError(f"probability must be between 0 and 1, got {self.probability!r}")
 
-    def to_dict(self) -> Record:
-        """The event as a JSON object."""
-        return {"kind": self.kind, "probability": self.probability, "reason": self.reason}
+
+RepeatableEvent = GaussianEvent | SliceEvent | SubsampledEvent
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepeatedEvent:
+class RepeatedEvent(TaggedRecord):
     """The same done ``count`` times, one after the other, each time with fresh randomness.
 
     Attributes:
@@ -138,98 +139,83 @@ class RepeatedEvent:
 
     kind: ClassVar[str] = "repeated"
     count: int
-    event: GaussianEvent | SliceEvent | SubsampledEvent
+    event: RepeatableEvent
 
     def __post_init__(self) -> None:
         require_count("count", self.count)
 
-    def to_dict(self) -> Record:
-        """The event as a JSON object."""
-        return {"kind": self.kind, "count": self.count, "event": self.event.to_dict()}
+
+SingleEvent = RepeatableEvent | FailureEvent
+Event = SingleEvent | RepeatedEvent
 
 
-Event = GaussianEvent | SliceEvent | SubsampledEvent | FailureEvent | RepeatedEvent
-SingleEvent = GaussianEvent | SliceEvent | SubsampledEvent | FailureEvent
+EVENTS: tuple[type[Event], ...] = (GaussianEvent, SliceEvent, SubsampledEvent, FailureEvent, RepeatedEvent)
+Kept = TypeVar("Kept", bound=TaggedRecord)
 
 
 def counted(events: Iterable[Event]) -> list[tuple[SingleEvent, int]]:
     """Different events, and how often each happens."""
     counts: Counter[SingleEvent] = Counter()
     for event in events:
-        if isinstance(event, RepeatedEvent):
-            counts[event.event] += event.count
-        else:
-            counts[event] += 1
+        match event:
+            case RepeatedEvent():
+                counts[event.event] += event.count
+            case GaussianEvent() | SliceEvent() | SubsampledEvent() | FailureEvent():
+                counts[event] += 1
+            case _:
+                raise ParameterError(f"no accountant knows the event {event!r}")
     return list(counts.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Composition:
+    """Events by how they compose, each with how often it happens.
+
+    Attributes:
+        mu_squared: Σμ² of all Gaussian mechanisms.
+        slices: slices of all rows.
+        subsampled: slices of Poisson samples.
+        failure: the probabilities of failure, added up.
+    """
+
+    mu_squared: float
+    slices: tuple[tuple[SliceEvent, int], ...]
+    subsampled: tuple[tuple[SubsampledEvent, int], ...]
+    failure: float
+
+    @property
+    def mu(self) -> float:
+        """μ₀ of all Gaussian mechanisms together."""
+        return math.sqrt(self.mu_squared)
+
+
+def compose(events: Iterable[Event]) -> Composition:
+    """Sort events by how they compose; what is no known event is refused."""
+    squares: list[float] = []
+    slices: list[tuple[SliceEvent, int]] = []
+    subsampled: list[tuple[SubsampledEvent, int]] = []
+    failures: list[float] = []
+    for event, count in counted(events):
+        match event:
+            case GaussianEvent():
+                squares.append(count * event.mu**2)
+            case SliceEvent():
+                slices.append((event, count))
+            case SubsampledEvent():
+                subsampled.append((event, count))
+            case FailureEvent():
+                failures.append(count * event.probability)
+            case _:
+                assert_never(event)
+    gaussian, failure = math.fsum(squares), math.fsum(failures)
+    return Composition(mu_squared=gaussian, slices=tuple(slices), subsampled=tuple(subsampled), failure=failure)
+
+
+def events_of(kind: type[Kept], events: Iterable[Event]) -> list[Kept]:
+    """Those of a list that are of one kind, in order."""
+    return [event for event in events if isinstance(event, kind)]
 
 
 def event_from_dict(record: Mapping[str, object]) -> Event:
     """The event that ``to_dict`` wrote; unknown kinds, missing, extra or ill-typed fields are refused."""
-    fields = dict(record)
-    kind = fields.pop("kind", None)
-    if kind == GaussianEvent.kind:
-        event: Event = GaussianEvent(mu=_number(fields, "mu"))
-    elif kind == SliceEvent.kind:
-        event = _slice_event(fields)
-    elif kind == SubsampledEvent.kind:
-        event = _subsampled_event(fields)
-    elif kind == FailureEvent.kind:
-        event = FailureEvent(probability=_number(fields, "probability"), reason=_text(fields, "reason"))
-    elif kind == RepeatedEvent.kind:
-        event = _repeated_event(fields)
-    else:
-        raise ParameterError(f"unknown kind of privacy event {kind!r}; a newer Microtome may know it")
-    if fields:
-        raise ParameterError(f"privacy event of kind {kind!r} has unknown fields {sorted(fields)}")
-    return event
-
-
-def _slice_event(fields: Record) -> SliceEvent:
-    directions = Directions(
-        kind=DirectionKind(_text(fields, "directions", choices=tuple(DirectionKind))),
-        dim=_whole(fields, "dim"),
-        num_slices=_whole(fields, "num_slices"),
-        slice_dim=_whole(fields, "slice_dim"),
-    )
-    return SliceEvent(
-        directions=directions,
-        row_distance=_number(fields, "row_distance"),
-        noise_scale=_number(fields, "noise_scale"),
-    )
-
-
-def _subsampled_event(fields: Record) -> SubsampledEvent:
-    inner, symmetric = fields.pop("event", None), fields.pop("symmetric", None)
-    event = event_from_dict(inner) if isinstance(inner, dict) else None
-    if not isinstance(event, SliceEvent) or not isinstance(symmetric, bool):
-        raise ParameterError(f"a subsampled event needs slices and a flag, got {inner!r} and {symmetric!r}")
-    return SubsampledEvent(rate=_number(fields, "rate"), event=event, symmetric=symmetric)
-
-
-def _repeated_event(fields: Record) -> RepeatedEvent:
-    inner = fields.pop("event", None)
-    event = event_from_dict(inner) if isinstance(inner, dict) else None
-    if not isinstance(event, GaussianEvent | SliceEvent | SubsampledEvent):
-        raise ParameterError(f"a repeated event needs one that can be repeated, got {inner!r}")
-    return RepeatedEvent(count=_whole(fields, "count"), event=event)
-
-
-def _number(fields: Record, name: str) -> float:
-    value = fields.pop(name, None)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ParameterError(f"{name} of a privacy event must be a number, got {value!r}")
-    return float(value)
-
-
-def _whole(fields: Record, name: str) -> int:
-    value = fields.pop(name, None)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ParameterError(f"{name} of a privacy event must be a whole number, got {value!r}")
-    return value
-
-
-def _text(fields: Record, name: str, choices: tuple[str, ...] = ()) -> str:
-    value = fields.pop(name, None)
-    if not isinstance(value, str) or (choices and value not in choices):
-        raise ParameterError(f"{name} of a privacy event cannot be {value!r}")
-    return value
+    return record_of_kind(EVENTS, record, "privacy event")

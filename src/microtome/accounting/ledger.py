@@ -40,6 +40,7 @@ from microtome.accounting.ledger_records import (
 )
 from microtome.accounting.neighbours import Neighbours
 from microtome.accounting.ranges import require_probability
+from microtome.card import LedgerCard
 from microtome.errors import BudgetError, ParameterError
 
 _PATIENCE = 60.0
@@ -89,7 +90,7 @@ class Account:
         return tuple(entry for entry in self.entries if entry.status == RESERVED)
 
 
-class Ledger:
+class Ledger(LedgerCard):
     """What was spent on which data set, in a file or, without a path, in memory.
 
     Example:
@@ -119,6 +120,15 @@ class Ledger:
         self._memory = Book()
         self._guard = threading.Lock()
         self._read()
+
+    @classmethod
+    def of(cls, given: "Ledger | str | Path | None") -> "Ledger":
+        """The ledger that is given, itself or by its path; without either one that is kept in memory."""
+        match given:
+            case Ledger():
+                return given
+            case str() | Path() | None:
+                return cls(given)
 
     @property
     def path(self) -> Path | None:
@@ -254,18 +264,15 @@ class Ledger:
         book = self._read()
         events, budget = _events(_counted(book, dataset)), book.budgets.get(dataset)
         at = delta if budget is None else budget.delta
-        frozen = budget is not None and not _fits(events, budget)
         return Account(
             dataset=dataset,
             spent=epsilon_of(events, at),
             delta=at,
             budget=budget,
             left=None if budget is None else _remaining(events, budget),
-            frozen=frozen,
+            frozen=budget is not None and not _fits(events, budget),
             entries=tuple(entry for entry in book.entries if entry.dataset == dataset),
-            budgets=tuple(
-                record for record in book.records if isinstance(record, SetBudget) and record.dataset == dataset
-            ),
+            budgets=tuple(change for change in book.budget_changes if change.dataset == dataset),
         )
 
     def _read(self) -> Book:

@@ -15,31 +15,29 @@ written; what it did not say (when a budget was set, when an entry was completed
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from microtome.accounting.ledger_place import require_one_name
 from microtome.accounting.ledger_records import (
+    RESERVED,
     Book,
-    Json,
+    Budget,
+    Entry,
     Record,
     Reserve,
     SetBudget,
     Settle,
-    budget_from_dict,
-    entry_from_dict,
     record_from_dict,
-    text,
 )
 from microtome.errors import BudgetError, OutputError, ParameterError
+from microtome.json_record import Json
 from microtome.whole_file import write_text
 
 FORMAT = "microtome-ledger"
 VERSION = 2
 _FIELDS = {"format", "version", "records", "head"}
 _FIELDS_OF_VERSION_1 = {"format", "version", "budgets", "entries"}
-_FIELDS_OF_ENTRY_1 = {
-    "id", "dataset", "time", "purpose", "neighbours", "accountant", "events", "status", "artefact",
-}  # fmt: skip
 _LARGEST_FILE = 1 << 28
 _OWN_FILE = 0o660
 _NOTHING = hashlib.sha256(f"{FORMAT} {VERSION}".encode()).hexdigest()
@@ -109,7 +107,7 @@ def _chained(content: Json) -> Book:
     for number, line in enumerate(lines, start=1):
         if not isinstance(line, dict) or line.get("previous") != head:
             raise ParameterError(f"record {number} does not follow from the one before")
-        record = record_from_dict(line)
+        record = record_from_dict({name: value for name, value in line.items() if name != "previous"})
         if _canonical(_linked(record, head)) != _canonical(line):
             raise ParameterError(f"record {number} is not as it was written")
         head = _digest(line)
@@ -125,22 +123,20 @@ def _version_1(content: Json) -> Book:
     if not isinstance(budgets, dict) or not isinstance(entries, list):
         raise ParameterError("budgets must be an object and entries a list")
     records = [record for entry in entries for record in _entry_of_version_1(entry)]
-    for name, budget in budgets.items():
-        _require_fields(budget, {"epsilon", "delta"}, "a budget")
-        records.append(SetBudget(dataset=name, budget=budget_from_dict(budget), time=None))
+    records += [SetBudget(dataset=name, budget=Budget.from_dict(one), time=None) for name, one in budgets.items()]
     return _checked(records)
 
 
 def _entry_of_version_1(given: object) -> list[Record]:
-    _require_fields(given, _FIELDS_OF_ENTRY_1, "an entry")
-    assert isinstance(given, dict)
-    entry = entry_from_dict(given)
-    status, artefact = given["status"], given["artefact"]
-    if status == "pending" and artefact is None:
-        return [Reserve(entry=entry)]
-    if status == "released":
-        return [Reserve(entry=entry), Settle(id=entry.id, artefact=text(given, "artefact"), time=None)]
-    raise ParameterError(f"entry {entry.id!r} has status {status!r} and artefact {artefact!r}")
+    entry = Entry.from_dict(given)  # type: ignore[arg-type]
+    reserve = Reserve(entry=replace(entry, status=RESERVED, artefact=None))
+    match entry.status, entry.artefact:
+        case "pending", None:
+            return [reserve]
+        case "released", str() as artefact:
+            return [reserve, Settle(id=entry.id, artefact=artefact, time=None)]
+        case status, artefact:
+            raise ParameterError(f"entry {entry.id!r} has status {status!r} and artefact {artefact!r}")
 
 
 def _require_fields(given: object, names: set[str], what: str) -> None:

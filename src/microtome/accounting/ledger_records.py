@@ -12,20 +12,20 @@ and a sequence that no ledger can have written is an error.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Self, assert_never
 
 from microtome.accounting.accountant import Accountant
-from microtome.accounting.events import Event, event_from_dict
+from microtome.accounting.events import Event
 from microtome.accounting.neighbours import Neighbours
 from microtome.accounting.ranges import require_positive, require_probability
 from microtome.errors import ParameterError
+from microtome.json_record import Json, JsonRecord, TaggedRecord, record_of_kind
 
 RESERVED, RELEASED, CANCELLED = "reserved", "released", "cancelled"
-Json = dict[str, object]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget:
+class Budget(JsonRecord):
     """The most that may ever be spent on a data set."""
 
     epsilon: float
@@ -37,7 +37,7 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class Entry(JsonRecord):
     """One touch of a data set.
 
     Attributes:
@@ -78,28 +78,25 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reserve:
-    """The first record of an entry."""
+class Reserve(TaggedRecord):
+    """The first record of an entry, which is written in its place, but for what becomes of it later."""
 
     kind: ClassVar[str] = "reserve"
     entry: Entry
 
     def to_dict(self) -> Json:
         """The record as a JSON object."""
-        return {
-            "kind": self.kind,
-            "id": self.entry.id,
-            "dataset": self.entry.dataset,
-            "time": self.entry.time,
-            "purpose": self.entry.purpose,
-            "neighbours": self.entry.neighbours.value,
-            "accountant": self.entry.accountant.value,
-            "events": [event.to_dict() for event in self.entry.events],
-        }
+        later = ("status", "artefact")
+        return {"kind": self.kind, **{name: one for name, one in self.entry.to_dict().items() if name not in later}}
+
+    @classmethod
+    def from_fields(cls, given: Mapping[str, Any]) -> Self:
+        """The record of an entry's fields."""
+        return cls(entry=Entry.from_fields(given))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settle:
+class Settle(TaggedRecord):
     """An entry's result was written; ``time`` is None where a book of version 1 did not say when."""
 
     kind: ClassVar[str] = "settle"
@@ -107,26 +104,26 @@ class Settle:
     artefact: str
     time: str | None
 
-    def to_dict(self) -> Json:
-        """The record as a JSON object."""
-        return {"kind": self.kind, "id": self.id, "artefact": self.artefact, "time": self.time}
+    def closed(self, entry: Entry) -> Entry:
+        """The entry after this."""
+        return replace(entry, status=RELEASED, artefact=self.artefact)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cancel:
+class Cancel(TaggedRecord):
     """An entry came to nothing."""
 
     kind: ClassVar[str] = "cancel"
     id: str
     time: str | None
 
-    def to_dict(self) -> Json:
-        """The record as a JSON object."""
-        return {"kind": self.kind, "id": self.id, "time": self.time}
+    def closed(self, entry: Entry) -> Entry:
+        """The entry after this."""
+        return replace(entry, status=CANCELLED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetBudget:
+class SetBudget(TaggedRecord):
     """A data set has this budget from now on; ``time`` is None where a book of version 1 did not say when."""
 
     kind: ClassVar[str] = "budget"
@@ -135,17 +132,19 @@ class SetBudget:
     time: str | None
 
     def to_dict(self) -> Json:
-        """The record as a JSON object."""
-        return {
-            "kind": self.kind,
-            "dataset": self.dataset,
-            "epsilon": float(self.budget.epsilon),
-            "delta": float(self.budget.delta),
-            "time": self.time,
-        }
+        """The record as a JSON object, in which the budget is no object of its own."""
+        limits = {"epsilon": float(self.budget.epsilon), "delta": float(self.budget.delta)}
+        return {"kind": self.kind, "dataset": self.dataset, **limits, "time": self.time}
+
+    @classmethod
+    def from_fields(cls, given: Mapping[str, Any]) -> Self:
+        """The record, its budget put together."""
+        limits = {name: given[name] for name in ("epsilon", "delta") if name in given}
+        return super().from_fields({**{name: given[name] for name in given if name not in limits}, "budget": limits})
 
 
 Record = Reserve | Settle | Cancel | SetBudget
+RECORDS: tuple[type[Record], ...] = (Reserve, Settle, Cancel, SetBudget)
 
 
 @dataclass(frozen=True)
@@ -160,23 +159,38 @@ class Book:
         _ = book.entries
         return book
 
-    @cached_property
+    @property
     def entries(self) -> tuple[Entry, ...]:
         """All entries as they are now, in the order of their reservation."""
-        entries: dict[str, Entry] = {}
-        for record in self.records:
-            if isinstance(record, Reserve):
-                if record.entry.id in entries:
-                    raise ParameterError(f"two entries have the same id {record.entry.id!r}")
-                entries[record.entry.id] = record.entry
-            elif isinstance(record, Settle | Cancel):
-                entries[record.id] = _closed(entries.get(record.id), record)
-        return tuple(entries.values())
+        return self._read_in_turn[0]
+
+    @property
+    def budget_changes(self) -> tuple[SetBudget, ...]:
+        """All budgets that were ever set, in turn."""
+        return self._read_in_turn[1]
 
     @cached_property
     def budgets(self) -> Mapping[str, Budget]:
         """The budgets that are in force, by data set."""
-        return {record.dataset: record.budget for record in self.records if isinstance(record, SetBudget)}
+        return {record.dataset: record.budget for record in self.budget_changes}
+
+    @cached_property
+    def _read_in_turn(self) -> tuple[tuple[Entry, ...], tuple[SetBudget, ...]]:
+        entries: dict[str, Entry] = {}
+        changes: list[SetBudget] = []
+        for record in self.records:
+            match record:
+                case Reserve():
+                    if record.entry.id in entries:
+                        raise ParameterError(f"two entries have the same id {record.entry.id!r}")
+                    entries[record.entry.id] = record.entry
+                case Settle() | Cancel():
+                    entries[record.id] = _closed(entries.get(record.id), record)
+                case SetBudget():
+                    changes.append(record)
+                case _:
+                    assert_never(record)
+        return tuple(entries.values()), tuple(changes)
 
 
 def _closed(entry: Entry | None, record: Settle | Cancel) -> Entry:
@@ -184,56 +198,9 @@ def _closed(entry: Entry | None, record: Settle | Cancel) -> Entry:
         raise ParameterError(f"the ledger has no entry {record.id!r}")
     if entry.status != RESERVED:
         raise ParameterError(f"entry {record.id!r} is {entry.status} already; {record.kind!r} cannot change that")
-    if isinstance(record, Settle):
-        return replace(entry, status=RELEASED, artefact=record.artefact)
-    return replace(entry, status=CANCELLED)
+    return record.closed(entry)
 
 
-def record_from_dict(given: Mapping[str, object]) -> Record:
+def record_from_dict(given: Mapping[str, Any]) -> Record:
     """The record that ``to_dict`` wrote; anything else is refused."""
-    kind = given.get("kind")
-    if kind == Reserve.kind:
-        return Reserve(entry=entry_from_dict(given))
-    if kind == Settle.kind:
-        return Settle(id=text(given, "id"), artefact=text(given, "artefact"), time=_time(given))
-    if kind == Cancel.kind:
-        return Cancel(id=text(given, "id"), time=_time(given))
-    if kind == SetBudget.kind:
-        return SetBudget(dataset=text(given, "dataset"), budget=budget_from_dict(given), time=_time(given))
-    raise ParameterError(f"unknown kind of record {kind!r}; a newer Microtome may know it")
-
-
-def entry_from_dict(given: Mapping[str, object]) -> Entry:
-    """An entry as it was reserved."""
-    events = given.get("events")
-    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
-        raise ParameterError(f"events of an entry must be a list of objects, got {events!r}")
-    return Entry(
-        id=text(given, "id"),
-        dataset=text(given, "dataset"),
-        time=text(given, "time"),
-        purpose=text(given, "purpose"),
-        neighbours=Neighbours(text(given, "neighbours")),
-        accountant=Accountant(text(given, "accountant")),
-        events=tuple(event_from_dict(event) for event in events),
-    )
-
-
-def budget_from_dict(given: Mapping[str, object]) -> Budget:
-    """A budget by its two figures, which must be numbers."""
-    epsilon, delta = given.get("epsilon"), given.get("delta")
-    if not isinstance(epsilon, int | float) or not isinstance(delta, int | float):
-        raise ParameterError(f"epsilon and delta of a budget must be numbers, got {epsilon!r} and {delta!r}")
-    return Budget(epsilon=epsilon, delta=delta)
-
-
-def text(given: Mapping[str, object], name: str) -> str:
-    """A field that must be there and be text."""
-    value = given.get(name)
-    if not isinstance(value, str):
-        raise ParameterError(f"{name} of a record must be text, got {value!r}")
-    return value
-
-
-def _time(given: Mapping[str, object]) -> str | None:
-    return None if given.get("time") is None else text(given, "time")
+    return record_of_kind(RECORDS, given, "record")

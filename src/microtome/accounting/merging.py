@@ -23,12 +23,11 @@ def merged(parts: Sequence[Part], limit: int = MOST_DIFFERENT) -> list[Part]:
     """
     groups: dict[Hashable, list[Part]] = {}
     for part in parts:
-        groups.setdefault(_alike(part[0]), []).append(part)
-    classes = [part for group in groups.values() for part in sorted(group, key=lambda part: _ratio(part[0]))]
+        groups.setdefault(part[0].beside_noise, []).append(part)
+    classes = [part for group in groups.values() for part in sorted(group, key=lambda part: part[0].ratio)]
     while len(classes) > limit:
-        pairs = [
-            place for place in range(len(classes) - 1) if _alike(classes[place][0]) == _alike(classes[place + 1][0])
-        ]
+        kinds = [event.beside_noise for event, _ in classes]
+        pairs = [place for place in range(len(classes) - 1) if kinds[place] == kinds[place + 1]]
         if not pairs:
             break
         cheapest = min(pairs, key=lambda place: _extra(classes[place], classes[place + 1]))
@@ -37,17 +36,6 @@ def merged(parts: Sequence[Part], limit: int = MOST_DIFFERENT) -> list[Part]:
     return classes
 
 
-def _alike(event: SliceEvent | SubsampledEvent) -> Hashable:
-    """What events must share to be compared by Δ/σ alone."""
-    if isinstance(event, SubsampledEvent):
-        return event.event.directions, event.rate, event.symmetric
-    return event.directions
-
-
-def _ratio(event: SliceEvent | SubsampledEvent) -> float:
-    return event.event.ratio if isinstance(event, SubsampledEvent) else event.ratio
-
-
 def _extra(better: Part, worse: Part) -> float:
     """How much is added to Σ(Δ/σ)² by counting the first as the second."""
-    return better[1] * (_ratio(worse[0]) ** 2 - _ratio(better[0]) ** 2)
+    return better[1] * (worse[0].ratio ** 2 - better[0].ratio ** 2)

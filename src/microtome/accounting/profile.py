@@ -14,25 +14,23 @@ Probabilities of failure add to δ.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
 from microtome.accounting.divergence import (
     Pair,
+    event_pair,
     gaussian_pair,
     slice_hockey_stick,
-    slice_pair,
     subsampled_pair,
 )
-from microtome.accounting.events import Event, FailureEvent, GaussianEvent, SliceEvent, SubsampledEvent, counted
+from microtome.accounting.events import Composition, Event, compose
 from microtome.accounting.gaussian import FloatArray, gaussian_delta
 from microtome.accounting.inversion import Profile
 from microtome.accounting.loss_distribution import LossDistribution
 from microtome.accounting.merging import merged
 from microtome.accounting.projection_law import panel_nodes
-from microtome.errors import ParameterError
 
 _LOWEST_DEVIATE, _HIGHEST_DEVIATE = -8.5, 10.0
 _PANEL_WIDTH = 0.75
@@ -40,54 +38,21 @@ _NODES_PER_PANEL = 16
 _GRADING = np.array([0.0, 0.001, 0.005, 0.02, 0.06, 0.15, 0.35])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Composition:
-    """Events sorted by how they compose.
-
-    Attributes:
-        mu: μ₀ of all Gaussian mechanisms together.
-        slices: slices with a random energy W, and how often each was made.
-        subsampled: slices of Poisson samples, and how often each was made.
-        failure: the probabilities of failure, added up.
-    """
-
-    mu: float
-    slices: tuple[tuple[SliceEvent, int], ...]
-    subsampled: tuple[tuple[SubsampledEvent, int], ...]
-    failure: float
-
-
-def compose(events: Sequence[Event]) -> Composition:
-    """Sort events by how they compose; what is no known event is refused."""
-    squares: list[float] = []
-    slices: list[tuple[SliceEvent, int]] = []
-    subsampled: list[tuple[SubsampledEvent, int]] = []
-    failures: list[float] = []
-    for given, count in counted(events):
-        event = given.event if isinstance(given, SubsampledEvent) and given.rate == 1 else given
-        if isinstance(event, GaussianEvent):
-            squares.append(count * event.mu**2)
-        elif isinstance(event, SliceEvent):
-            mu = event.constant_mu
-            slices.extend([(event, count)] if mu is None else [])
-            squares.extend([] if mu is None else [count * mu**2])
-        elif isinstance(event, SubsampledEvent):
-            subsampled.append((event, count))
-        elif isinstance(event, FailureEvent):
-            failures.append(count * event.probability)
-        else:
-            raise ParameterError(f"no accountant knows the event {event!r}")
+def _settled(parts: Composition) -> Composition:
+    """The same with samples that hold all records as what they are, and slices of a constant W as Gaussians."""
+    sliced = [*parts.slices, *((part.event, count) for part, count in parts.subsampled if part.rate == 1)]
+    constant = [count * mu**2 for event, count in sliced if (mu := event.constant_mu) is not None]
     return Composition(
-        mu=math.sqrt(math.fsum(squares)),
-        slices=tuple(slices),
-        subsampled=tuple(subsampled),
-        failure=math.fsum(failures),
+        mu_squared=math.fsum([parts.mu_squared, *constant]),
+        slices=tuple((event, count) for event, count in sliced if event.constant_mu is None),
+        subsampled=tuple((part, count) for part, count in parts.subsampled if part.rate != 1),
+        failure=parts.failure,
     )
 
 
 def exact_profile(events: Sequence[Event]) -> Profile:
     """The function ε ↦ δ(ε), ε ≥ 0, of all ``events`` together."""
-    parts = compose(events)
+    parts = _settled(compose(events))
     without_failure = _profile(parts)
     return lambda epsilon: min(1.0, parts.failure + without_failure(epsilon))
 
@@ -132,10 +97,7 @@ def _deviate_edges(kink: float) -> FloatArray:
 
 
 def _convolved_profile(parts: Composition) -> Profile:
-    pairs = [
-        (slice_pair(event) if isinstance(event, SliceEvent) else subsampled_pair(event), count)
-        for event, count in merged([*parts.slices, *parts.subsampled])
-    ]
+    pairs = [(event_pair(event), count) for event, count in merged([*parts.slices, *parts.subsampled])]
     if parts.mu > 0:
         pairs.append((gaussian_pair(parts.mu), 1))
     orders = [LossDistribution(pairs)]

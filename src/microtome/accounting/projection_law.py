@@ -111,9 +111,8 @@ def panel_nodes(edges: FloatArray, nodes_per_panel: int) -> tuple[FloatArray, Fl
 
 
 def _axis(directions: Directions) -> _Axis:
-    if directions.kind is DirectionKind.GAUSSIAN:
-        return _chi_axis(directions)
-    return _beta_axis(directions)
+    axes = {DirectionKind.GAUSSIAN: _chi_axis, DirectionKind.ORTHOGONAL: _beta_axis}
+    return axes[directions.kind](directions)  # what fixed ones let through is a constant
 
 
 def _chi_axis(directions: Directions) -> _Axis:

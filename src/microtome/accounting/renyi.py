@@ -26,11 +26,11 @@ from scipy import special
 from scipy.optimize import minimize_scalar
 
 from microtome.accounting.directions import DirectionKind
-from microtome.accounting.events import Event, FailureEvent, GaussianEvent, SliceEvent, SubsampledEvent, counted
+from microtome.accounting.events import Event, SliceEvent, SubsampledEvent, compose
 from microtome.accounting.gaussian import FloatArray
 from microtome.errors import ParameterError
 
-PlainEvent = GaussianEvent | SliceEvent
+Slices = Sequence[tuple[SliceEvent, int]]
 Curve = Callable[[SliceEvent, FloatArray], FloatArray]
 Conversion = Callable[[FloatArray, FloatArray, float], FloatArray]
 
@@ -59,13 +59,17 @@ def exact_rdp(event: SliceEvent, alpha: FloatArray) -> FloatArray:
     t = alpha * (alpha - 1) * event.ratio**2 / 2
     if directions.constant_energy is not None:
         return alpha * (event.ratio**2 * directions.constant_energy / 2)
-    if directions.kind is DirectionKind.GAUSSIAN:
-        with np.errstate(divide="ignore"):
-            logs = np.log1p(-np.minimum(2 * t / directions.dim, 1.0))
-        return -directions.count / (2 * (alpha - 1)) * logs
-    a, b = directions.cut_columns / 2, directions.dim / 2
-    moments: FloatArray = np.array([_log_beta_moment(a, b, float(value)) for value in t])
-    return (directions.full_blocks * t + moments) / (alpha - 1)
+    match directions.kind:
+        case DirectionKind.GAUSSIAN:
+            with np.errstate(divide="ignore"):
+                logs = np.log1p(-np.minimum(2 * t / directions.dim, 1.0))
+            return -directions.count / (2 * (alpha - 1)) * logs
+        case DirectionKind.ORTHOGONAL:
+            a, b = directions.cut_columns / 2, directions.dim / 2
+            moments: FloatArray = np.array([_log_beta_moment(a, b, float(value)) for value in t])
+            return (directions.full_blocks * t + moments) / (alpha - 1)
+        case DirectionKind.FIXED:
+            raise ParameterError("the energy of fixed directions has a largest value, and there is none")
 
 
 def _log_beta_moment(a: float, b: float, t: float) -> float:
@@ -112,43 +116,37 @@ def paper_conversion(rdp: FloatArray, alpha: FloatArray, delta: float) -> FloatA
 
 
 def _epsilon(events: Sequence[Event], delta: float, curve: Curve, convert: Conversion) -> float:
-    plain: list[tuple[PlainEvent, int]] = []
-    sampled: list[tuple[SubsampledEvent, int]] = []
-    for event, count in counted(events):
-        if isinstance(event, FailureEvent):
-            delta -= count * event.probability
-        elif isinstance(event, SubsampledEvent):
-            sampled.append((event, count))
-        elif isinstance(event, GaussianEvent | SliceEvent):
-            plain.append((event, count))
-        else:
-            raise ParameterError(f"no accountant knows the event {event!r}")
+    parts = compose(events)
+    delta -= parts.failure
     if delta <= 0:
         return math.inf
-    share = delta / max(1, sum(count for _, count in sampled) + bool(plain))
-    total = sum(count * _amplified(event, share, curve, convert) for event, count in sampled)
-    return total + (_minimised(plain, share, curve, convert) if plain else 0.0)
+    plain = bool(parts.mu_squared or parts.slices)
+    share = delta / max(1, sum(count for _, count in parts.subsampled) + plain)
+    total = sum(count * _amplified(event, share, curve, convert) for event, count in parts.subsampled)
+    return total + (_minimised(parts.mu_squared, parts.slices, share, curve, convert) if plain else 0.0)
 
 
 def _amplified(event: SubsampledEvent, delta: float, curve: Curve, convert: Conversion) -> float:
     """Lemma 4; a sample that holds the record with probability below δ needs nothing more."""
     if delta >= event.rate:
         return 0.0
-    epsilon = _minimised([(event.event, 1)], delta / event.rate, curve, convert)
+    epsilon = _minimised(0.0, [(event.event, 1)], delta / event.rate, curve, convert)
     if epsilon > 1.0:
         return epsilon + math.log(event.rate - (event.rate - 1) * math.exp(-epsilon))
     return math.log1p(event.rate * math.expm1(epsilon))
 
 
-def _minimised(events: Sequence[tuple[PlainEvent, int]], delta: float, curve: Curve, convert: Conversion) -> float:
+def _minimised(mu_squared: float, slices: Slices, delta: float, curve: Curve, convert: Conversion) -> float:
+    """The least ε of Gaussian mechanisms of Σμ² together and of slices."""
+
     def bound(log_order: FloatArray) -> FloatArray:
         alpha = 1 + np.exp(log_order)
-        rdp = np.zeros_like(alpha)
-        for event, count in events:
-            rdp = rdp + count * (alpha * event.mu**2 / 2 if isinstance(event, GaussianEvent) else curve(event, alpha))
+        rdp = alpha * mu_squared / 2
+        for event, count in slices:
+            rdp = rdp + count * curve(event, alpha)
         return convert(rdp, alpha, delta)
 
-    orders = _log_orders(events)
+    orders = _log_orders(slices)
     values = bound(orders)
     best = int(np.argmin(values))
     if not math.isfinite(values[best]):
@@ -160,11 +158,11 @@ def _minimised(events: Sequence[tuple[PlainEvent, int]], delta: float, curve: Cu
     return max(0.0, min(float(values[best]), float(refined.fun)))
 
 
-def _log_orders(events: Sequence[tuple[PlainEvent, int]]) -> FloatArray:
+def _log_orders(slices: Slices) -> FloatArray:
     """A grid of ln(α−1) that is dense near the largest α at which every divergence exists."""
     largest = math.inf
-    for event, _ in events:
-        if isinstance(event, SliceEvent) and event.directions.kind is DirectionKind.GAUSSIAN:
+    for event, _ in slices:
+        if event.directions.kind is DirectionKind.GAUSSIAN:
             product = event.directions.dim / event.ratio**2
             largest = min(largest, product / (0.5 + math.sqrt(0.25 + product)))
     if math.isinf(largest):

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from microtome.accounting.accountant import Accountant, delta, epsilon
-from microtome.accounting.events import Event, GaussianEvent, SliceEvent, SubsampledEvent, counted
+from microtome.accounting.events import Event, FailureEvent, counted, events_of
 from microtome.accounting.ranges import require_positive, require_probability
 from microtome.errors import ParameterError
 
@@ -35,7 +35,7 @@ def verify_promise(
         raise ParameterError("the promise lists no events: nothing says what was done to the data")
     if sum(count for _, count in counted(events)) > _MOST_EVENTS or len(set(events)) > _MOST_DIFFERENT:
         raise ParameterError("the promise lists more events than anybody can check")
-    if not any(isinstance(event, GaussianEvent | SliceEvent | SubsampledEvent) for event, _ in counted(events)):
+    if len(events_of(FailureEvent, events)) == len(events):
         raise ParameterError("the promise lists nothing that was done to the data")
     with np.errstate(all="ignore"):  # absurd events overflow, and what is not a number is refused below
         spent = _spent(events, float(stated_epsilon), float(stated_delta), accountant)

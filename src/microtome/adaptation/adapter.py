@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from microtome.accounting import Accountant, Ledger, Neighbours
+from microtome.accounting import Ledger
 from microtome.adaptation.model_file import AdapterModel
 from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.per_step import PrivateTraining
@@ -31,10 +31,8 @@ from microtome.adaptation.target_moments import TargetMoments
 from microtome.adaptation.transform import ImageTransform
 from microtome.adaptation.unit_images import class_numbers, require_one_shape, unit_images
 from microtome.errors import ModelError, ParameterError, TableError
-from microtome.images import ImageSet
 from microtome.private.batches import BatchPrivacy
 from microtome.private.randomness import Randomness, SystemRandomness
-from microtome.private.settings import option
 from microtome.progress import Progress, silent
 from microtome.published import ImageRelease, check_output
 from microtome.training import seed_of
@@ -65,13 +63,13 @@ class DomainAdapter:
         epsilon: float | None = None,
         delta: float | None = None,
         settings: AdaptationSettings | None = None,
-        neighbours: str = Neighbours.BLANK_ONE,
-        accountant: str = Accountant.EXACT,
+        neighbours: str = BatchPrivacy.neighbours,
+        accountant: str = BatchPrivacy.accountant,
         image_size: tuple[int, int] | None = None,
         source_range: tuple[float, float] | None = None,
         target_range: tuple[float, float] | None = None,
         classes: Sequence[Any] | None = None,
-        allow_large_delta: bool = False,
+        allow_large_delta: bool = BatchPrivacy.allow_large_delta,
         random_state: int | None = None,
     ) -> None:
         if random_state is not None:
@@ -84,8 +82,8 @@ class DomainAdapter:
             self.privacy = BatchPrivacy(
                 epsilon=epsilon,
                 delta=delta,
-                neighbours=option(Neighbours, neighbours, "neighbours"),
-                accountant=option(Accountant, accountant, "accountant"),
+                neighbours=neighbours,
+                accountant=accountant,
                 num_slices=self.settings.num_slices,
                 slice_dim=self.settings.slice_dim,
                 batch_size=self.settings.batch_size,
@@ -132,8 +130,8 @@ class DomainAdapter:
         if released is None and not public_target:
             if checkpoint is not None and ledger is None:
                 raise ParameterError("a checkpoint of private training needs a ledger, which knows what was paid for")
-            book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-            return self._fit_private(source_images, source_labels, target, run, book, dataset, SystemRandomness())
+            book, randomness = Ledger.of(ledger), SystemRandomness()
+            return self._fit_private(source_images, source_labels, target, run, book, dataset, randomness)
         if ledger is not None:
             raise ParameterError("a release was paid for when it was made; no ledger is needed for training on it")
         if self.privacy is not None:
@@ -302,7 +300,7 @@ class DomainAdapter:
             images = synthetic_source(run.source, run.seed, run.progress)
             values = (schema.low, schema.high)
         if labels is None:
-            labels = images.labels if isinstance(images, ImageSet) else None
+            labels = getattr(images, "labels", None)
             if labels is None:
                 raise TableError("source images have no labels; give them as source_labels")
         inputs = unit_images(images, origin="source images", value_range=values, image_size=size)

@@ -21,7 +21,7 @@ from microtome.private.batches import (
     plan_batches,
     resume_batches,
 )
-from microtome.private.randomness import Randomness, SystemRandomness
+from microtome.private.randomness import Randomness, is_unpredictable
 from microtome.training.threads import torch_threads
 
 
@@ -92,7 +92,7 @@ class PrivateTraining:
             "target": list(private.shape),
             "classes": classes,
             "promise": [privacy.epsilon, privacy.delta, str(privacy.neighbours), str(privacy.accountant)],
-            "private": self._is_private,
+            "private": is_unpredictable(self.randomness),
         }
 
     def _promise(self, plan: BatchPlan, num_images: int) -> AdaptationPromise:
@@ -101,13 +101,9 @@ class PrivateTraining:
             delta=self.privacy.delta,
             neighbours=self.privacy.neighbours,
             accountant=self.privacy.accountant,
-            private=self._is_private,
+            private=is_unpredictable(self.randomness),
             events=plan.events,
             num_images=num_images,
             touches=plan.num_steps,
             noise_scale=plan.noise_scale,
         )
-
-    @property
-    def _is_private(self) -> bool:
-        return type(self.randomness) is SystemRandomness

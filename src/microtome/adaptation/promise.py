@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-from microtome.accounting import Accountant, Event, Neighbours, epsilon, event_from_dict, verify_promise
-from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.accounting import Accountant, Event, Neighbours, epsilon, verify_promise
+from microtome.json_record import JsonRecord
+from microtome.published import ImageRelease
 
 
 class Side(StrEnum):
@@ -19,7 +18,7 @@ class Side(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptationPromise:
+class AdaptationPromise(JsonRecord):
     """The guarantee of a whole training about one private image set, complete enough to be checked.
 
     Attributes:
@@ -53,9 +52,7 @@ class AdaptationPromise:
         cls, release: ImageRelease, side: Side, beside: AdaptationPromise | None = None
     ) -> AdaptationPromise:
         """A release's promise, which is that of everything made from it."""
-        assert isinstance(release, ImageRowsRelease | ImageMomentsRelease)
         promise = release.manifest.promise
-        noise = release.noise_scale if isinstance(release, ImageRowsRelease) else release.mechanism.second_noise
         return cls(
             side=side,
             epsilon=promise.epsilon,
@@ -66,7 +63,7 @@ class AdaptationPromise:
             events=promise.events,
             num_images=round(release.manifest.contents.num_records),
             touches=1,
-            noise_scale=noise,
+            noise_scale=release.noise_scale,
             beside=beside,
         )
 
@@ -92,10 +89,12 @@ class AdaptationPromise:
     def _in_words(self, *, alone: bool) -> str:
         if not self.private:
             return f"NOT PRIVATE: the randomness for the {self.side} was injected, so nothing is promised about it."
-        labelled = self.side is Side.SOURCE
-        what = "source images and their labels" if labelled else "target images"
         number = "" if self.neighbours.protects_count else "their number, "
-        others = "the target images" if labelled else "the source images and their labels"
+        match self.side:
+            case Side.SOURCE:
+                what, others = "source images and their labels", "the target images"
+            case Side.TARGET:
+                what, others = "target images", "the source images and their labels"
         public = [f"{number}size and range", *([others] if alone else []), "all settings"]
         how = (
             "They were looked at once, by the release"
@@ -110,35 +109,4 @@ class AdaptationPromise:
             f"Neighbours ({self.neighbours}): {self.neighbours.describes}\n"
             f"Noise: standard deviation {self.noise_scale:.4g} on every number, for rows of norm at most 1 "
             f"({self.accountant} accountant)."
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "side": str(self.side),
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "neighbours": str(self.neighbours),
-            "accountant": str(self.accountant),
-            "private": self.private,
-            "events": [event.to_dict() for event in self.events],
-            "num_images": self.num_images,
-            "touches": self.touches,
-            "noise_scale": self.noise_scale,
-            "beside": None if self.beside is None else self.beside.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> AdaptationPromise:
-        """The inverse of ``to_dict``."""
-        beside = document.get("beside")
-        return cls(
-            **{
-                **document,
-                "side": Side(document.get("side", Side.TARGET)),
-                "neighbours": Neighbours(document["neighbours"]),
-                "accountant": Accountant(document["accountant"]),
-                "events": tuple(event_from_dict(event) for event in document["events"]),
-                "beside": None if beside is None else cls.from_dict(beside),
-            }
         )

@@ -70,6 +70,10 @@ class Run:
 
 def opened_release(images: Any) -> ImageRelease | None:
     """The release that is given, itself or by its path, in place of images."""
-    if isinstance(images, str | Path):
-        return ImageRelease.load(images)
-    return images if isinstance(images, ImageRelease) else None
+    match images:
+        case str() | Path():
+            return ImageRelease.load(images)
+        case ImageRelease():
+            return images
+        case _:
+            return None

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from microtome.choice import Choice
 from microtome.errors import ParameterError, require, require_whole
 from microtome.training.settings import refuse_unknown
 
@@ -47,8 +48,8 @@ class AdaptationSettings:
         threads: Threads of torch.
     """
 
-    alignment: Alignment = Alignment.KERNEL
-    moves: Moved = Moved.LOOK
+    alignment: Choice[Alignment] = Choice(Alignment, Alignment.KERNEL)
+    moves: Choice[Moved] = Choice(Moved, Moved.LOOK)
     weight: float = 1.0
     epochs: int = 30
     align_from: int = 10
@@ -63,11 +64,6 @@ class AdaptationSettings:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        options: dict[str, type[StrEnum]] = {"alignment": Alignment, "moves": Moved}
-        for name, option in options.items():
-            value = getattr(self, name)
-            require(value in list(option), name, repr(value), f"one of {', '.join(option)}")
-            object.__setattr__(self, name, option(value))
         for name in ("epochs", "align_from", "batch_size", "num_slices", "slice_dim", "checkpoint_every", "threads"):
             least = 2 if name == "batch_size" else 1
             require_whole(name, getattr(self, name), least)

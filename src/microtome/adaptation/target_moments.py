@@ -25,7 +25,7 @@ from torch import Tensor
 
 from microtome.adaptation.unit_images import UnitImages
 from microtome.errors import ModelError
-from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease, unknown_release
 from microtome.schema import ImageCode, ImageSchema
 
 _AT_ONCE = 4096
@@ -65,9 +65,16 @@ class TargetMoments:
                 f"the target's release has {release.schema.num_classes} classes; adaptation is for targets without "
                 "labels. With labels, train on images sampled from a model of the release"
             )
-        if isinstance(release, ImageRowsRelease):
-            return cls._of_rows(release)
-        assert isinstance(release, ImageMomentsRelease)
+        match release:
+            case ImageRowsRelease():
+                return cls._of_rows(release)
+            case ImageMomentsRelease():
+                return cls._of_moments(release)
+            case _:
+                raise unknown_release(release)
+
+    @classmethod
+    def _of_moments(cls, release: ImageMomentsRelease) -> Self:
         mechanism, dim = release.mechanism, release.schema.dim
         num_images = max(release.manifest.contents.num_records, 1.0)
         return cls._of(

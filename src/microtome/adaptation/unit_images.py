@@ -39,7 +39,11 @@ def unit_images(
             to 1 for floats.
         image_size: Height and width to bring them to, by bilinear interpolation.
     """
-    found = images if isinstance(images, ImageSet) else _image_set(images, origin)
+    match images:
+        case ImageSet():
+            found = images
+        case _:
+            found = _image_set(images, origin)
     if len(found) == 0:
         raise TableError(f"{origin}: there are no images")
     low, high = _range(found.pixels.dtype, value_range, origin)

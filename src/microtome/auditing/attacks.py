@@ -8,8 +8,8 @@ may learn from releases they have seen; each release is scored before it is lear
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple, assert_never
 
 import numpy as np
 from scipy.special import logsumexp
@@ -25,10 +25,10 @@ from microtome.auditing.reading import Numbers, Reading
 from microtome.auditing.scene import Coins
 from microtome.auditing.setting import AuditKind
 from microtome.auditing.table_readings import profile_readings, row_means, table_readings, table_rows_reading
-from microtome.auditing.witness import ImageSighting, Sighting, TableSighting
+from microtome.auditing.witness import AnySighting, ImageSighting, TableSighting
 from microtome.errors import MicrotomeError
 from microtome.published import ImageRowsRelease, RecordsRelease
-from microtome.schema import CategoryCells
+from microtome.schema import CategoryCells, NumberCells
 
 Scores = dict[str, Numbers]
 
@@ -47,7 +47,7 @@ class Attacker:
         self._earlier: dict[str, Reading] = {}
         self._seen: dict[str, tuple[Counter[float], Counter[float]]] = {}
 
-    def scores(self, sighting: Sighting) -> Scores:
+    def scores(self, sighting: AnySighting) -> Scores:
         """Every attack's score of every target; the sighting is learnt from afterwards."""
         readings = self._readings(sighting)
         ratio = sum((reading.log_ratio() for reading in readings), np.zeros(len(sighting.coins)))
@@ -60,29 +60,36 @@ class Attacker:
         self._learn(readings, facts, sighting.coins)
         return scores
 
-    def _readings(self, sighting: Sighting) -> list[Reading]:
-        if isinstance(sighting, ImageSighting):
-            return list(self._image_readings(sighting))
-        if isinstance(sighting, TableSighting):
-            return list(self._table_readings(sighting))
-        raise MicrotomeError(f"no attack is known on a {type(sighting).__name__}")
+    def _readings(self, sighting: AnySighting) -> list[Reading]:
+        match sighting:
+            case ImageSighting():
+                return self._image_readings(sighting)
+            case TableSighting():
+                return self._table_readings(sighting)
 
-    def _table_readings(self, sighting: TableSighting) -> Iterator[Reading]:
-        yield from profile_readings(sighting)
-        if self._kind is AuditKind.AGGREGATES:
-            yield from table_readings(sighting)
-        elif self._kind is AuditKind.RECORDS and sighting.owners is not None:
-            yield table_rows_reading(sighting)
+    def _table_readings(self, sighting: TableSighting) -> list[Reading]:
+        profile = list(profile_readings(sighting))
+        match self._kind:
+            case AuditKind.PROFILE:
+                return profile
+            case AuditKind.AGGREGATES:
+                return [*profile, *table_readings(sighting)]
+            case AuditKind.RECORDS:
+                return profile if sighting.owners is None else [*profile, table_rows_reading(sighting)]
+            case AuditKind.MEANS | AuditKind.SECOND_MOMENTS | AuditKind.SPREADS:
+                raise MicrotomeError(f"the release of a table has no {self._kind}")
 
-    def _image_readings(self, sighting: ImageSighting) -> Iterator[Reading]:
-        if self._kind.is_of_moments:
-            yield from (reading for reading in moment_readings(sighting) if reading.name == self._kind)
-            return
-        yield from image_profile_readings(sighting)
-        if self._kind is AuditKind.AGGREGATES:
-            yield from moment_readings(sighting)
-        elif self._kind is AuditKind.RECORDS and sighting.owners is not None:
-            yield image_rows_reading(sighting)
+    def _image_readings(self, sighting: ImageSighting) -> list[Reading]:
+        match self._kind:
+            case AuditKind.MEANS | AuditKind.SECOND_MOMENTS | AuditKind.SPREADS:
+                return [reading for reading in moment_readings(sighting) if reading.name == self._kind]
+            case AuditKind.PROFILE:
+                return list(image_profile_readings(sighting))
+            case AuditKind.AGGREGATES:
+                return [*image_profile_readings(sighting), *moment_readings(sighting)]
+            case AuditKind.RECORDS:
+                profile = list(image_profile_readings(sighting))
+                return profile if sighting.owners is None else [*profile, image_rows_reading(sighting)]
 
     def _repeated_noise(self, readings: list[Reading]) -> Scores:
         """Whether the noise is that of the release before."""
@@ -113,21 +120,26 @@ class Attacker:
             counters[1].update(values[~coins].tolist())
 
 
-def _facts(sighting: Sighting) -> dict[str, Numbers]:
+def _facts(sighting: AnySighting) -> dict[str, Numbers]:
     """What the file says without noise, for every target: less what the other records account for."""
     scene, contents = sighting.scene, sighting.release.manifest.contents
-    if scene.neighbours is Neighbours.ADD_REMOVE:
-        others = len(sighting.present) - sighting.coins.astype(np.float64)
-    else:
-        others = np.full(len(sighting.coins), scene.most_records - 1.0)
+    match scene.neighbours:
+        case Neighbours.ADD_REMOVE:
+            others = len(sighting.present) - sighting.coins.astype(np.float64)
+        case Neighbours.BLANK_ONE | Neighbours.REPLACE_ONE:
+            others = np.full(len(sighting.coins), scene.most_records - 1.0)
     facts = {
         "number of rows beyond the other records": contents.num_rows - others,
         "number of records beyond the others": np.round(contents.num_records - others, 6),
     }
-    if isinstance(sighting, TableSighting) and any(
-        column.kind.is_categorical and not column.is_declared for column in sighting.scene.schema.columns
-    ):
-        facts["categories of its own that are shown"] = _own_categories_shown(sighting)
+    match sighting:
+        case TableSighting():
+            if any(column.kind.is_categorical and not column.is_declared for column in sighting.scene.schema.columns):
+                facts["categories of its own that are shown"] = _own_categories_shown(sighting)
+        case ImageSighting():
+            pass  # classes are declared
+        case _:
+            assert_never(sighting)
     return facts
 
 
@@ -135,10 +147,14 @@ def _own_categories_shown(sighting: TableSighting) -> Numbers:
     """In how many columns whose categories are learnt the target's category is published."""
     shown = np.zeros(len(sighting.coins))
     for index, code in enumerate(sighting.release.codebook.codes):
-        if isinstance(code.cells, CategoryCells) and code.column.categories is None:
-            published = set(code.cells.categories)
-            values = sighting.scene.spots[index].take(sighting.scene.targets.places[:, index]).to_pylist()
-            shown += [value in published for value in values]
+        match code.cells:
+            case CategoryCells(categories=published) if code.column.categories is None:
+                values = sighting.scene.spots[index].take(sighting.scene.targets.places[:, index]).to_pylist()
+                shown += [value in published for value in values]
+            case CategoryCells() | NumberCells():
+                pass  # nothing is shown that nobody declared
+            case _:
+                assert_never(code.cells)
     return shown
 
 
@@ -150,17 +166,17 @@ class _UnknownRows(NamedTuple):
     noise_scale: float
 
 
-def _unknown_rows(sighting: Sighting) -> _UnknownRows:
-    release = sighting.release
-    if isinstance(sighting, TableSighting) and isinstance(release, RecordsRelease):
-        scene = sighting.scene
-        target, other, crowd = (
-            row_means(release, scene, group) for group in (scene.targets, scene.substitutes, scene.crowd)
-        )
-        return _UnknownRows(release.rows(), (target, other, crowd), release.noise_scale)
-    if isinstance(sighting, ImageSighting) and isinstance(release, ImageRowsRelease):
-        return _unknown_rows_of_class(sighting, release)
-    raise MicrotomeError(f"a {type(release).__name__} has no rows that could be taken for another's")
+def _unknown_rows(sighting: AnySighting) -> _UnknownRows:
+    match sighting:
+        case TableSighting(scene=scene, release=RecordsRelease() as release):
+            target, other, crowd = (
+                row_means(release, scene, group) for group in (scene.targets, scene.substitutes, scene.crowd)
+            )
+            return _UnknownRows(release.rows(), (target, other, crowd), release.noise_scale)
+        case ImageSighting(release=ImageRowsRelease() as images):
+            return _unknown_rows_of_class(sighting, images)
+        case _:
+            raise MicrotomeError(f"{sighting.release.holds} have no rows that could be taken for another's")
 
 
 def _unknown_rows_of_class(sighting: ImageSighting, release: ImageRowsRelease) -> _UnknownRows:
@@ -174,10 +190,10 @@ def _unknown_rows_of_class(sighting: ImageSighting, release: ImageRowsRelease) -
     return _UnknownRows(release.rows(int(number)), (target, other, crowd), release.noise_scale)
 
 
-def _unwitnessed(sighting: Sighting, profile: Numbers) -> Scores:
+def _unwitnessed(sighting: AnySighting, profile: Numbers) -> Scores:
     """The rows of a file whose order nobody knows, for a single target, added to what the profile says."""
     rows, (target, other, crowd), sigma = _unknown_rows(sighting)
-    replaced = sighting.scene.neighbours is Neighbours.REPLACE_ONE
+    replaced = sighting.scene.neighbours.symmetric
     other = other if replaced else np.zeros_like(target)
     # Any row may be the target's: the mean of the likelihood ratios of all rows.
     ratios = _log_ratio(rows[None], target[:, None], other[:, None], sigma)

@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from microtome.accounting import Event, GaussianEvent, SliceEvent, SubsampledEvent, delta, epsilon
+from microtome.accounting import (
+    Event,
+    FailureEvent,
+    GaussianEvent,
+    RepeatedEvent,
+    SliceEvent,
+    SubsampledEvent,
+    delta,
+    epsilon,
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -106,14 +115,18 @@ class Claim:
 
 def _scaled(events: Sequence[Event], share: float) -> list[Event]:
     """The same events with all noise divided by ``share``; failures stay what they are."""
-    scaled: list[Event] = []
-    for event in events:
-        if isinstance(event, GaussianEvent):
-            scaled.append(GaussianEvent(mu=event.mu * share))
-        elif isinstance(event, SliceEvent):
-            scaled.append(replace(event, noise_scale=event.noise_scale / share))
-        elif isinstance(event, SubsampledEvent):
-            scaled.append(replace(event, event=replace(event.event, noise_scale=event.event.noise_scale / share)))
-        else:
-            scaled.append(event)
-    return scaled
+    return [_with_noise_divided(event, share) for event in events]
+
+
+def _with_noise_divided(event: Event, share: float) -> Event:
+    match event:
+        case GaussianEvent(mu=mu):
+            return GaussianEvent(mu=mu * share)
+        case SliceEvent():
+            return replace(event, noise_scale=event.noise_scale / share)
+        case SubsampledEvent(event=inner):
+            return replace(event, event=replace(inner, noise_scale=inner.noise_scale / share))
+        case RepeatedEvent(event=inner):
+            return replace(event, event=_with_noise_divided(inner, share))  # type: ignore[arg-type]
+        case FailureEvent():
+            return event

@@ -20,7 +20,7 @@ from microtome.private import ImageSource
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.slicing import clip_rows
-from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease, narrowed
 
 Noise = dict[str, Numbers]
 """By name of the array: places × width, in standard deviations."""
@@ -46,8 +46,7 @@ def image_profile_readings(sighting: ImageSighting) -> Iterator[Reading]:
 
 def moment_readings(sighting: ImageSighting) -> Iterator[Reading]:
     """The sums of an aggregates release: means, second moments and spreads of each class."""
-    release, scene = sighting.release, sighting.scene
-    assert isinstance(release, ImageMomentsRelease)
+    release, scene = narrowed(sighting.release, ImageMomentsRelease), sighting.scene
     if scene.alike:
         yield from _whole_readings(sighting, lambda images: _moment_noise(release, images))
         return
@@ -60,8 +59,8 @@ def moment_readings(sighting: ImageSighting) -> Iterator[Reading]:
 
 def image_rows_reading(sighting: ImageSighting) -> Reading:
     """The row of every target, whose place in the file is known to the witness."""
-    scene, release, owners = sighting.scene, sighting.release, sighting.owners
-    if not isinstance(release, ImageRowsRelease) or owners is None:
+    scene, release, owners = sighting.scene, narrowed(sighting.release, ImageRowsRelease), sighting.owners
+    if owners is None:
         raise MicrotomeError("rows can be told apart in a witnessed release of records only")
     sizes = release.mechanism.class_rows
     means = image_row_means(release, scene.encoded(sighting.present))

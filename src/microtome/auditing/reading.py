@@ -20,7 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.accounting import Neighbours
 from microtome.auditing.scene import Places
 from microtome.auditing.witness import NOBODY, Sighting
 from microtome.errors import MicrotomeError
@@ -91,7 +90,7 @@ def sums_reading(
         other_adds: … and its substitute.
     """
     places, shifts = there, np.where((there == NOWHERE)[..., None], 0.0, adds)
-    if sighting.scene.neighbours is Neighbours.REPLACE_ONE:
+    if sighting.scene.neighbours.symmetric:
         # Where a target and its substitute share a place, one comes as the other goes.
         other = np.where((gone == NOWHERE)[..., None], 0.0, other_adds)
         same = np.expand_dims(there == gone, -1)
@@ -132,7 +131,7 @@ def rows_reading(
         noise_scale: σ.
         subsample: The probability with which a record is sampled, or ``None`` for all.
     """
-    if sighting.scene.neighbours is not Neighbours.REPLACE_ONE:
+    if not sighting.scene.neighbours.symmetric:
         gone = np.zeros_like(there)
     seen = rows[own]
     return Reading(
@@ -154,7 +153,7 @@ def rows_of_targets(sighting: Sighting, owners: Places, row_classes: Places, tar
     coins = sighting.coins
     records = np.full(len(coins), NOBODY)
     records[coins] = np.arange(coins.sum())
-    if sighting.scene.neighbours is Neighbours.REPLACE_ONE:
+    if sighting.scene.neighbours.symmetric:
         records[~coins] = np.arange(coins.sum(), len(coins))
     row_of = np.full(len(sighting.present) + 1, NOWHERE)
     standing = np.flatnonzero(owners != NOBODY)

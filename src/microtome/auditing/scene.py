@@ -68,10 +68,14 @@ class Scene(ABC, Generic[Some]):
     def present(self, coins: Coins) -> Some:
         """The records of the data in which the targets are that ``coins`` say: targets first, in their order."""
         there = self.targets[coins]
-        if self.neighbours is Neighbours.REPLACE_ONE:
+        if self.neighbours.symmetric:
             there = there.followed_by(self.substitutes[~coins])
         return there.followed_by(self.crowd)
 
     def num_blanks(self, coins: Coins) -> int:
         """Null records among the data."""
-        return int((~coins).sum()) if self.neighbours is Neighbours.BLANK_ONE else 0
+        match self.neighbours:
+            case Neighbours.BLANK_ONE:
+                return int((~coins).sum())
+            case Neighbours.ADD_REMOVE | Neighbours.REPLACE_ONE:
+                return 0

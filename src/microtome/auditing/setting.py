@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import takewhile
+from typing import Literal
 
-from microtome.accounting import Accountant, DirectionKind, Event, FailureEvent, GaussianEvent, Neighbours
+from microtome.accounting import Accountant, DirectionKind, Event, FailureEvent, GaussianEvent, Neighbours, events_of
 from microtome.auditing.image_scene import ImageScene, build_alike_scene, build_image_scene
 from microtome.auditing.table_scene import TableScene, build_table_scene
 from microtome.errors import ParameterError
-from microtome.private import PrivacySettings
-from microtome.private.image_plan import IMAGE_PROFILE_SHARE
 from microtome.private.plan import plan_profile
-from microtome.private.settings import NO_PIVOT, PROFILE_SHARES
-from microtome.published import Artefact, ImageMomentsMechanism, ReleaseKind
+from microtome.published import Artefact, ImageMomentsRelease, ReleaseKind, narrowed
 from microtome.schema import Column, ImageSchema, Kind, Schema, initial_cells
+from microtome.settings import NO_PIVOT, PrivacySettings
 
 _LEVELS = 13
 """Values of a column of counted tables: a prime, for the sake of Latin squares."""
@@ -54,7 +54,11 @@ class AuditKind(StrEnum):
     @property
     def is_of_moments(self) -> bool:
         """Whether it is a part of aggregates of images."""
-        return self in (AuditKind.MEANS, AuditKind.SECOND_MOMENTS, AuditKind.SPREADS)
+        match self:
+            case AuditKind.MEANS | AuditKind.SECOND_MOMENTS | AuditKind.SPREADS:
+                return True
+            case AuditKind.RECORDS | AuditKind.AGGREGATES | AuditKind.PROFILE:
+                return False
 
     @property
     def is_part(self) -> bool:
@@ -64,8 +68,11 @@ class AuditKind(StrEnum):
     @property
     def release_kind(self) -> ReleaseKind:
         """The kind of release it is in."""
-        sums = self is AuditKind.AGGREGATES or self.is_of_moments
-        return ReleaseKind.AGGREGATES if sums else ReleaseKind.RECORDS
+        match self:
+            case AuditKind.AGGREGATES | AuditKind.MEANS | AuditKind.SECOND_MOMENTS | AuditKind.SPREADS:
+                return ReleaseKind.AGGREGATES
+            case AuditKind.RECORDS | AuditKind.PROFILE:
+                return ReleaseKind.RECORDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +124,11 @@ class AuditSetting:
 
     def _check_subject(self) -> None:
         """Refuse what is for tables if images are audited, and the other way round."""
-        if self.schema is not None and isinstance(self.schema, ImageSchema) != self.images:
-            held = ("a table", "images") if self.images else ("images", "a table")
-            raise ParameterError(f"the schema is of {held[0]}, but releases of {held[1]} are to be audited")
+        match self.schema, self.images:
+            case Schema(), True:
+                raise ParameterError("the schema is of a table, but releases of images are to be audited")
+            case ImageSchema(), False:
+                raise ParameterError("the schema is of images, but releases of a table are to be audited")
         only_tables = {"pivot": self.pivot != NO_PIVOT, "learnt": self.learnt, "rounded": self.rounded}
         given = [name for name, is_given in only_tables.items() if is_given]
         if self.images and given:
@@ -161,17 +170,18 @@ class AuditSetting:
             subsample=self.subsample,
             pivot=self.pivot,
             capacity=capacity if padded else None,
-            profile_share=IMAGE_PROFILE_SHARE if self.images else PROFILE_SHARES[kind],
             allow_large_delta=True,
         )
 
     def scene(self) -> TableScene | ImageScene:
         """The tables or images to try it on."""
-        return self._image_scene() if self.images else self._table_scene()
+        match self.schema or (self._own_images() if self.images else self._own_schema()):
+            case ImageSchema() as schema:
+                return self._image_scene(schema)
+            case Schema() as schema:
+                return self._table_scene(schema)
 
-    def _table_scene(self) -> TableScene:
-        schema = self.schema or self._own_schema()
-        assert isinstance(schema, Schema)
+    def _table_scene(self, schema: Schema) -> TableScene:
         counted = self.kind is AuditKind.AGGREGATES
         spots = _LEVELS if counted else _CELLS
         widest = max(_num_cells(column, spots) for column in schema.columns)
@@ -185,9 +195,7 @@ class AuditSetting:
             crowd_size=self._crowd_size(schema, min(widest, crowd_spots)),
         )
 
-    def _image_scene(self) -> ImageScene:
-        schema = self.schema or self._own_images()
-        assert isinstance(schema, ImageSchema)
+    def _image_scene(self, schema: ImageSchema) -> ImageScene:
         if self.alike:
             return build_alike_scene(schema, neighbours=self.neighbours)
         summed = self.kind.release_kind is ReleaseKind.AGGREGATES
@@ -209,21 +217,15 @@ class AuditSetting:
 
     def claimed_events(self, release: Artefact) -> tuple[Event, ...]:
         """What is audited of a release as events: all, or those of the part."""
-        events, mechanism = release.manifest.promise.events, release.manifest.mechanism
-        if not self.kind.is_part:
-            return events
-        if self.kind is AuditKind.PROFILE:
-            after = next(index for index, event in enumerate(events) if index and not isinstance(event, FailureEvent))
-            return events[:after]
-        assert isinstance(mechanism, ImageMomentsMechanism)
-        _, means, moments = (event for event in events if isinstance(event, GaussianEvent))
-        failures = tuple(event for event in events if isinstance(event, FailureEvent))
-        if self.kind is AuditKind.MEANS:
-            return means, *failures
-        # Second moments and spreads are one event. A neighbour moves both alike, so that the noise says the shares.
-        scales = {AuditKind.SECOND_MOMENTS: mechanism.second_noise, AuditKind.SPREADS: mechanism.spread_noise}
-        whole = sum(scale**-2 for scale in scales.values())
-        return GaussianEvent(mu=moments.mu * math.sqrt(scales[self.kind] ** -2 / whole)), *failures
+        events = release.manifest.promise.events
+        match self.kind:
+            case AuditKind.RECORDS | AuditKind.AGGREGATES:
+                return events
+            case AuditKind.PROFILE:
+                first, *rest = events
+                return first, *takewhile(lambda event: event.kind == FailureEvent.kind, rest)
+            case AuditKind.MEANS | AuditKind.SECOND_MOMENTS | AuditKind.SPREADS as part:
+                return _moment_event(part, narrowed(release, ImageMomentsRelease)), *events_of(FailureEvent, events)
 
     def _crowd_size(self, schema: Schema, spots: int) -> int:
         """As many records as make every value of the crowd stand out from the profile's noise."""
@@ -249,6 +251,24 @@ class AuditSetting:
         largest = _LARGEST_ROUNDED if self.rounded else _CELLS - 1
         bounded = {"kind": Kind.INTEGER, "bounds": (0, largest), "bins": 4, "missing": False}
         return Schema(columns=tuple(Column(name=name, **bounded) for name in ("first", "second")))  # type: ignore[arg-type]
+
+
+def _moment_event(
+    part: Literal[AuditKind.MEANS, AuditKind.SECOND_MOMENTS, AuditKind.SPREADS], release: ImageMomentsRelease
+) -> GaussianEvent:
+    """What a part of the sums over images is by itself.
+
+    Second moments and spreads are one event. A neighbour moves both alike, so that the noise says the shares.
+    """
+    _, means, moments = events_of(GaussianEvent, release.manifest.promise.events)
+    seconds, spreads = release.mechanism.second_noise**-2, release.mechanism.spread_noise**-2
+    match part:
+        case AuditKind.MEANS:
+            return means
+        case AuditKind.SECOND_MOMENTS:
+            return GaussianEvent(mu=moments.mu * math.sqrt(seconds / (seconds + spreads)))
+        case AuditKind.SPREADS:
+            return GaussianEvent(mu=moments.mu * math.sqrt(spreads / (seconds + spreads)))
 
 
 def _num_cells(column: Column, most: int) -> int:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 
-from microtome.accounting import GaussianEvent
+from microtome.accounting import GaussianEvent, events_of
 from microtome.auditing.reading import NOWHERE, Numbers, Reading, rows_of_targets, rows_reading, sums_reading
 from microtome.auditing.scene import Places
 from microtome.auditing.table_scene import Records, TableScene
 from microtome.auditing.witness import NOBODY, TableSighting
 from microtome.errors import MicrotomeError
 from microtome.private.cell_index import numbers_within_bounds
-from microtome.published import AggregatesRelease, RecordsRelease, Release
-from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells, Rounding, initial_cells
+from microtome.published import AggregatesRelease, RecordsRelease, Release, narrowed
+from microtome.schema import CategoryCells, Codebook, Column, ColumnCode, NumberCells, Rounding
+from microtome.schema.grid import number_cells
 
 
 def profile_readings(sighting: TableSighting) -> Iterator[Reading]:
@@ -66,8 +68,9 @@ def _rounding_reading(sighting: TableSighting, code: ColumnCode, rounding: Round
 
 def table_rows_reading(sighting: TableSighting) -> Reading:
     """The row of every target, whose place in the file is known to the witness."""
-    scene, release, owners, order = sighting.scene, sighting.release, sighting.owners, sighting.order
-    if not isinstance(release, RecordsRelease) or owners is None or order is None:
+    scene, owners, order = sighting.scene, sighting.owners, sighting.order
+    release = narrowed(sighting.release, RecordsRelease)
+    if owners is None or order is None:
         raise MicrotomeError("rows can be told apart in a witnessed release of records only")
     rows = np.empty((release.num_rows, release.directions.shape[1]))
     rows[order] = release.rows()
@@ -86,32 +89,38 @@ def table_rows_reading(sighting: TableSighting) -> Reading:
 
 
 def table_readings(sighting: TableSighting) -> Iterator[Reading]:
-    """The tables of aggregates, by class of the pivot: of each column, and of each pair of columns."""
-    scene, release = sighting.scene, sighting.release
-    assert isinstance(release, AggregatesRelease)
-    codebook, pivot, dim = release.codebook, release.pivot, release.codebook.dim
-    present = _coordinates(scene, codebook, sighting.present)
+    """The tables of aggregates: of columns and pairs by class of the pivot, of pairs by group of the focus."""
+    scene, release = sighting.scene, narrowed(sighting.release, AggregatesRelease)
+    codebook, dim, focus = release.codebook, release.codebook.dim, release.mechanism.focus
+    present, *sides = (
+        _coordinates(scene, codebook, one) for one in (sighting.present, scene.targets, scene.substitutes)
+    )
     one_hot = np.zeros((len(present), dim), np.float32)
     one_hot[np.arange(len(present))[:, None], present] = 1.0
-    classes = _classes(codebook, pivot, present)
-    members = [one_hot[classes == number] for number in range(len(release.first))]
-    first = np.stack([rows.sum(axis=0) for rows in members]).astype(np.float64)
-    second = np.stack([rows.T @ rows for rows in members]).astype(np.float64)
-    sides = []
-    for records in (scene.targets, scene.substitutes):
-        at = _coordinates(scene, codebook, records)
-        of = _classes(codebook, pivot, at)[:, None]
-        pairs = [at[:, a] * dim + at[:, b] for a, b in combinations(range(at.shape[1]), 2)]
-        sides.append((of * dim + at, of * dim * dim + np.stack(pairs, axis=1) if pairs else at[:, :0]))
-    for name, published, exact, scales, cells in (
-        ("counts by class", release.first, first, release.first_noise(), [side[0] for side in sides]),
-        ("pairs", release.second, second, release.second_noise(), [side[1] for side in sides]),
-    ):
+
+    def read(name: str, published: Numbers, scales: Numbers, parts: Callable[[Places], Places]) -> Reading:
+        members = [one_hot[parts(present) == number] for number in range(len(published))]
+        singles = published.ndim == 2
+        exact = np.stack([rows.sum(axis=0) if singles else rows.T @ rows for rows in members]).astype(np.float64)
         wide = np.broadcast_to(scales, published.shape).ravel()
         measured = wide > 0
         noise = np.divide((published - exact).ravel(), wide, out=np.zeros(wide.shape), where=measured)
+        cells = ((at if singles else _pairs(at, dim)) + (parts(at) * exact[0].size)[:, None] for at in sides)
         there, gone = (np.where(measured[side], side, NOWHERE) for side in cells)
-        yield _cells_reading(sighting, name=name, noise=noise, scales=wide, there=there, gone=gone)
+        return _cells_reading(sighting, name=name, noise=noise, scales=wide, there=there, gone=gone)
+
+    classes = partial(_classes, codebook, release.pivot)
+    yield read("counts by class", release.first, release.first_noise(), classes)
+    yield read("pairs", release.second, release.second_noise(), classes)
+    if focus is not None and release.third is not None:
+        groups, column = np.array(focus.groups), release.schema.names.index(focus.column)
+        yield read("triples", release.third, release.third_noise(), lambda at: groups[_classes(codebook, column, at)])
+
+
+def _pairs(at: Places, dim: int) -> Places:
+    """The cells of all pairs of columns (records × pairs)."""
+    pairs = [at[:, a] * dim + at[:, b] for a, b in combinations(range(at.shape[1]), 2)]
+    return np.stack(pairs, axis=1) if pairs else at[:, :0]
 
 
 def row_means(release: RecordsRelease, scene: TableScene, records: Records) -> Numbers:
@@ -139,12 +148,12 @@ def _cells_reading(
 
 def _counted_at(scene: TableScene, code: ColumnCode, index: int, places: Places) -> Places:
     """The published count to which a value at each place belongs; nowhere if it is not among the published ones."""
-    if isinstance(code.cells, NumberCells):
-        moved = places - _first_cell(code)
-        return np.where((moved >= 0) & (moved < code.cells.num_values), moved, NOWHERE)
-    if code.column.categories is None:
-        return _shown(scene, code, index)[places]
-    return places
+    match code.cells:
+        case NumberCells() as cells:
+            moved = places - _first_cell(code.column, cells)
+            return np.where((moved >= 0) & (moved < cells.num_values), moved, NOWHERE)
+        case CategoryCells() as cells:
+            return places if code.column.is_declared else _shown(scene, cells, index)[places]
 
 
 def _coordinates(scene: TableScene, codebook: Codebook, records: Records) -> Places:
@@ -152,29 +161,24 @@ def _coordinates(scene: TableScene, codebook: Codebook, records: Records) -> Pla
     found = np.empty_like(records.places)
     for index, (code, block) in enumerate(zip(codebook.codes, codebook.blocks, strict=True)):
         places = records.places[:, index]
-        if isinstance(code.cells, NumberCells):
-            cells = np.clip(places - _first_cell(code), 0, code.cells.num_values - 1)
-        elif code.column.categories is None:
-            shown = _shown(scene, code, index)[places]
-            cells = np.where(shown == NOWHERE, len(code.cells.categories), shown)
-        else:
-            cells = places
+        match code.cells:
+            case NumberCells() as numbers:
+                cells = np.clip(places - _first_cell(code.column, numbers), 0, numbers.num_values - 1)
+            case CategoryCells() as named:
+                shown = places if code.column.is_declared else _shown(scene, named, index)[places]
+                cells = np.where(shown == NOWHERE, len(named.categories), shown)
         found[:, index] = block.start + code.levels[cells]
     return found
 
 
-def _first_cell(code: ColumnCode) -> int:
+def _first_cell(column: Column, cells: NumberCells) -> int:
     """How many cells of the column's own grid lie below the first published one."""
-    assert isinstance(code.cells, NumberCells)
-    grid = initial_cells(code.column)
-    assert isinstance(grid, NumberCells)
-    return int(np.searchsorted(grid.edges, code.cells.edges[0]))
+    return int(np.searchsorted(number_cells(column).edges, cells.edges[0]))
 
 
-def _shown(scene: TableScene, code: ColumnCode, index: int) -> Places:
+def _shown(scene: TableScene, cells: CategoryCells, index: int) -> Places:
     """For every spot of a column whose categories are learnt, its number among the published ones."""
-    assert isinstance(code.cells, CategoryCells)
-    numbers = {value: number for number, value in enumerate(code.cells.categories)}
+    numbers = {value: number for number, value in enumerate(cells.categories)}
     return np.array([numbers.get(value, NOWHERE) for value in scene.spots[index].to_pylist()])
 
 
@@ -186,8 +190,7 @@ def _classes(codebook: Codebook, pivot: int | None, coordinates: Places) -> Plac
 
 def _total_noise(release: Release) -> float:
     """Noise of the number of records: what the profile's μ² is not spent on by its histograms."""
-    profile = release.manifest.promise.events[0]
-    assert isinstance(profile, GaussianEvent)
+    profile, *_ = events_of(GaussianEvent, release.manifest.promise.events)
     scales = [code.noise_scale for code in release.codebook.codes]
     scales += [code.rounding.noise_scale for code in release.codebook.codes if code.rounding is not None]
     rest = profile.mu**2 - sum(1.0 / scale**2 for scale in scales)

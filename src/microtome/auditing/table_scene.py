@@ -18,7 +18,7 @@ from microtome.auditing.scene import Coins, Places, Scene
 from microtome.errors import ParameterError
 from microtome.private import TableSource, open_table
 from microtome.private.cell_index import cell_indices
-from microtome.schema import Cells, Column, NumberCells, Schema, initial_cells
+from microtome.schema import CategoryCells, Cells, Column, NumberCells, Schema, initial_cells
 from microtome.schema.cells import numbers_to_arrow
 
 _LEARNT_NUMBERS = (1.0, 2.0**20)
@@ -115,14 +115,15 @@ def _crowd(num_spots: int, crowd_spots: int, size: int, turn: int) -> Places:
 
 def _spots(column: Column, most: int) -> pa.Array:
     """At most ``most`` values of a column, each in a cell of its own."""
-    cells = initial_cells(column)
-    if cells is None:
-        return _new_categories(column, most)
-    if isinstance(cells, NumberCells):
-        return _numbers(column, cells, most)
-    values = pa.array(list(cells.categories), type=column.arrow_type)
-    chosen = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(np.int64))
-    return values.take(pa.array(chosen))
+    match initial_cells(column):
+        case None:
+            return _new_categories(column, most)
+        case NumberCells() as cells:
+            return _numbers(column, cells, most)
+        case CategoryCells(categories=categories):
+            values = pa.array(list(categories), type=column.arrow_type)
+            chosen = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(np.int64))
+            return values.take(pa.array(chosen))
 
 
 def _new_categories(column: Column, most: int) -> pa.Array:

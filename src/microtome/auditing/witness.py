@@ -15,16 +15,28 @@ from typing import Any
 import numpy as np
 
 from microtome.accounting import Ledger
+from microtome.api import release
 from microtome.auditing.image_scene import ImageScene, Pictures
 from microtome.auditing.scene import Coins, Group, Places, Scene
 from microtome.auditing.table_scene import Records, TableScene
-from microtome.private import Door, PrivacySettings, RunSettings, SystemRandomness, release, release_images
+from microtome.private import Door, SystemRandomness
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_source import ClassRows
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism
 from microtome.private.table_source import sampled
-from microtome.published import Artefact, ImageRelease, ImageRowsRelease, RecordsRelease, Release
+from microtome.progress import untold
+from microtome.published import (
+    AggregatesRelease,
+    Artefact,
+    ImageMomentsRelease,
+    ImageRelease,
+    ImageRowsRelease,
+    RecordsRelease,
+    Release,
+    unknown_release,
+)
+from microtome.settings import PrivacySettings, RunSettings
 
 NOBODY = -1
 """The record behind a null row."""
@@ -85,7 +97,11 @@ class ImageSighting(Sighting):
     release: ImageRelease
 
 
-def witness_release(scene: Scene[Any], settings: PrivacySettings, coins: Coins, output: Path) -> Sighting:
+AnyScene = TableScene | ImageScene
+AnySighting = TableSighting | ImageSighting
+
+
+def witness_release(scene: AnyScene, settings: PrivacySettings, coins: Coins, output: Path) -> AnySighting:
     """Release the data that ``coins`` say, looking on."""
     door = Door(
         settings=settings,
@@ -94,21 +110,21 @@ def witness_release(scene: Scene[Any], settings: PrivacySettings, coins: Coins, 
         dataset="audit",
         randomness=WitnessedRandomness(),
     )
-    present, published = scene.present(coins), door.release(scene.opened(coins), output)
-    if isinstance(scene, ImageScene):
-        assert isinstance(published, ImageRelease)
-        whose = _owners(door, published, present) if isinstance(published, ImageRowsRelease) else None
-        return ImageSighting(
-            scene=scene, coins=coins, present=present, release=published, settings=settings, owners=whose
-        )
-    assert isinstance(scene, TableScene)
-    assert isinstance(published, Release)
-    owners = order = None
-    if isinstance(published, RecordsRelease):
-        owners, order = _replay(door, published, len(present))
-    return TableSighting(
-        scene=scene, coins=coins, present=present, release=published, settings=settings, owners=owners, order=order
-    )
+    published = door.release(scene.opened(coins), output)
+    known: dict[str, Any] = {"coins": coins, "settings": settings, "present": scene.present(coins)}
+    match scene, published:
+        case ImageScene(), ImageRowsRelease() as rows:
+            owners = _owners(door, rows, known["present"])
+            return ImageSighting(scene=scene, release=rows, owners=owners, **known)
+        case ImageScene(), ImageMomentsRelease() as moments:
+            return ImageSighting(scene=scene, release=moments, **known)
+        case TableScene(), RecordsRelease() as records:
+            owners, order = _replay(door, records, len(known["present"]))
+            return TableSighting(scene=scene, release=records, owners=owners, order=order, **known)
+        case TableScene(), AggregatesRelease() as tables:
+            return TableSighting(scene=scene, release=tables, **known)
+        case _:
+            raise unknown_release(published)
 
 
 def _owners(door: Door, published: ImageRowsRelease, present: Pictures) -> Places:
@@ -127,32 +143,18 @@ def _owners(door: Door, published: ImageRowsRelease, present: Pictures) -> Place
     return numbers[:, 0].astype(np.int64) - 1  # the null row has number 0
 
 
-def publish_release(scene: Scene[Any], settings: PrivacySettings, coins: Coins, output: Path) -> Sighting:
+def publish_release(scene: AnyScene, settings: PrivacySettings, coins: Coins, output: Path) -> AnySighting:
     """Release the data that ``coins`` say by the public function, and look at nothing but the file."""
-    options: dict[str, Any] = {
-        "epsilon": settings.epsilon,
-        "delta": settings.delta,
-        "output": output,
-        "neighbours": settings.neighbours,
-        "accountant": settings.accountant,
-        "directions": settings.directions,
-        "num_slices": settings.num_slices,
-        "slice_dim": settings.slice_dim,
-        "subsample": settings.subsample,
-        "capacity": settings.capacity,
-        "profile_share": settings.profile_share,
-        "kind": settings.kind,
-        "allow_large_delta": settings.allow_large_delta,
-        "run": RunSettings(threads=1, force=True),
-    }
-    if isinstance(scene, ImageScene):
-        pictures = scene.present(coins)
-        images = release_images(pictures.image_set(scene.schema), scene.schema, **options)
-        return ImageSighting(scene=scene, coins=coins, present=pictures, release=images, settings=settings)
-    assert isinstance(scene, TableScene)
-    records = scene.present(coins)
-    published = release(records.table, scene.schema, pivot=settings.pivot, **options)
-    return TableSighting(scene=scene, coins=coins, present=records, release=published, settings=settings)
+    run = RunSettings(threads=1, force=True, tell=untold)
+    match scene:
+        case ImageScene():
+            pictures = scene.present(coins)
+            images = release(pictures.image_set(scene.schema), scene.schema, privacy=settings, output=output, run=run)
+            return ImageSighting(scene=scene, coins=coins, present=pictures, release=images, settings=settings)
+        case TableScene():
+            records = scene.present(coins)
+            published = release(records.table, scene.schema, privacy=settings, output=output, run=run, anyway=True)
+            return TableSighting(scene=scene, coins=coins, present=records, release=published, settings=settings)
 
 
 def _replay(door: Door, published: RecordsRelease, num_records: int) -> tuple[Places, Places]:

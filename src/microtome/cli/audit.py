@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from microtome.accounting import DirectionKind, Neighbours
-from microtome.cli.release import DrawnDirections, ReleaseAccountant
+from microtome.cli.choices import DrawnDirections, Neighbours, ReleaseAccountant
 from microtome.cli.screen import EndedEarly, Screen, console, plain, watch
+from microtome.cli.verb import Quiet
 from microtome.errors import AuditError, ParameterError
 from microtome.whole_file import write_text
 
@@ -64,6 +64,7 @@ def audit(
         Path | None, typer.Option("-o", "--output", help="JSON file for all figures.", show_default="none")
     ] = None,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Attack real releases of made-up tables and images: a lower bound on ε, beside the ε that is claimed.
 
@@ -96,15 +97,17 @@ def audit(
 
 
 def _setting(given: Mapping[str, object], schema: Path | None, images: bool, as_published: bool) -> AuditSetting:
-    from microtome.accounting import Accountant
+    from microtome import accounting
     from microtome.auditing import AuditKind, AuditSetting
-    from microtome.schema import ImageSchema, Schema
-    from microtome.schema.image import is_image_document
+    from microtome.schema import ImageSchema, load_schema
 
-    held: Schema | ImageSchema | None = None
-    if schema is not None:
-        held = ImageSchema.load(schema) if is_image_document(schema) else Schema.load(schema)
-    types: dict[str, type[StrEnum]] = {"kind": AuditKind, "directions": DirectionKind, "accountant": Accountant}
+    held = None if schema is None else load_schema(schema)
+    types: dict[str, type[StrEnum]] = {
+        "kind": AuditKind,
+        "neighbours": accounting.Neighbours,
+        "directions": accounting.DirectionKind,
+        "accountant": accounting.Accountant,
+    }
     typed = {name: _member(types[name], value) if name in types else value for name, value in given.items()}
     return AuditSetting(
         **typed,  # type: ignore[arg-type]
@@ -127,7 +130,7 @@ def _show(found: Audit) -> None:
         table.add_column(heading, justify="left" if heading in ("mechanism", "verdict") else "right")
     for finding in found.findings:
         table.add_row(*_cells(finding))
-    wide = console if console.is_terminal else Screen(width=_WIDTH)
+    wide = console if console.is_terminal or console.quiet else Screen(width=_WIDTH)
     wide.print(table)
     console.print(
         f"Each bound holds with confidence {found.confidence:.4g}, and so do all verdicts together. 'As ε' is the "

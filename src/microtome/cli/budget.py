@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from microtome.accounting import DirectionKind, Directions, Neighbours, epsilon_by_accountant, noise_by_accountant
+from microtome.cli.choices import Directions, Neighbours
 from microtome.cli.screen import console, print_json
 from microtome.errors import ParameterError
 
@@ -17,7 +17,7 @@ def budget(
     delta: Annotated[float, typer.Option(help="δ.")],
     epsilon: Annotated[float | None, typer.Option(help="ε, to get the noise.")] = None,
     sigma: Annotated[float | None, typer.Option(help="Noise σ, to get ε.")] = None,
-    directions: Annotated[DirectionKind, typer.Option(help="Law of the directions.")] = DirectionKind.ORTHOGONAL,
+    directions: Annotated[Directions, typer.Option(help="Law of the directions.")] = Directions.ORTHOGONAL,
     num_directions: Annotated[
         int | None, typer.Option(help="Number of directions m' = slices × slice dimension.", show_default="dim")
     ] = None,
@@ -31,23 +31,26 @@ def budget(
     For the sliced part alone, before a profile takes its share. Under replace-one neighbours rows are encoded
     with non-negative coordinates, so two of them are at most √2 apart.
     """
+    from microtome import accounting
+
     if (epsilon is None) == (sigma is None):
         raise ParameterError("give either --epsilon, to get the noise, or --sigma, to get ε")
     count = dim if num_directions is None else num_directions
     if slice_dim < 1 or count % slice_dim:
         raise ParameterError(f"{count} directions do not make whole slices of dimension {slice_dim}")
-    law = Directions(kind=directions, dim=dim, num_slices=count // slice_dim, slice_dim=slice_dim)
-    nonnegative = not neighbours.centred
+    kind, relation = accounting.DirectionKind(directions), accounting.Neighbours(neighbours)
+    law = accounting.Directions(kind=kind, dim=dim, num_slices=count // slice_dim, slice_dim=slice_dim)
+    nonnegative = not relation.centred
     if sigma is None:
         assert epsilon is not None
-        found = noise_by_accountant(
-            epsilon=epsilon, delta=delta, directions=law, neighbours=neighbours, subsample=subsample,
+        found = accounting.noise_by_accountant(
+            epsilon=epsilon, delta=delta, directions=law, neighbours=relation, subsample=subsample,
             nonnegative=nonnegative,
         )  # fmt: skip
         name, given = "sigma", f"ε = {epsilon:g}"
     else:
-        found = epsilon_by_accountant(
-            sigma=sigma, delta=delta, directions=law, neighbours=neighbours, subsample=subsample,
+        found = accounting.epsilon_by_accountant(
+            sigma=sigma, delta=delta, directions=law, neighbours=relation, subsample=subsample,
             nonnegative=nonnegative,
         )  # fmt: skip
         name, given = "epsilon", f"σ = {sigma:g}"

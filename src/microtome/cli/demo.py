@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import pyarrow.csv as pacsv
 import typer
 
 from microtome.cli import fit as fit_verb
@@ -13,11 +12,10 @@ from microtome.cli import inspect as inspect_verb
 from microtome.cli import release as release_verb
 from microtome.cli import report as report_verb
 from microtome.cli import sample as sample_verb
+from microtome.cli.choices import Kind
 from microtome.cli.screen import console, plain
-from microtome.demo import digit_images, population, population_schema
+from microtome.cli.verb import Quiet, count
 from microtome.errors import OutputError
-from microtome.images.writing import write_images
-from microtome.published import ReleaseKind
 from microtome.whole_file import whole_file, write_text
 
 _OTHERS = 5
@@ -30,12 +28,15 @@ _GRID = 150
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Directory to write.")],
     pictures: Annotated[bool, typer.Option("--images", help="Digits of 8 × 8 pixels instead of a town.")] = False,
-    people: Annotated[int, typer.Option(help="Size of the simulated population.")] = 50_000,
+    people: Annotated[
+        int, typer.Option(parser=count, metavar="NUMBER", help="Size of the simulated population.")
+    ] = 50_000,
     epsilon: Annotated[float, typer.Option(help="Total ε of the release.")] = 5.0,
     kind: Annotated[
-        ReleaseKind, typer.Option(help="Kind of release: the town's office is trusted with its table.")
-    ] = ReleaseKind.AGGREGATES,
+        Kind, typer.Option(help="Kind of release: the town's office is trusted with its table.")
+    ] = Kind.AGGREGATES,
     force: Annotated[bool, typer.Option(help="Replace the files of an earlier demo.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Simulate a town, release it, make a synthetic town from the release, and show how good it is."""
     if output.exists() and not (force and output.is_dir()):
@@ -44,6 +45,10 @@ def demo(
     if pictures:
         digits(output, epsilon, kind, force=force)
         return
+    import pyarrow.csv as pacsv
+
+    from microtome.demo import population, population_schema
+
     table, schema, released = (output / name for name in ("people.csv", "schema.yaml", "people.release"))
     others = output / "others.csv"
     _say(f"1. A simulated town: {people:,} people in {table}, and some more in {others} whom the office never sees")
@@ -73,8 +78,11 @@ def demo(
     )
 
 
-def digits(output: Path, epsilon: float, kind: ReleaseKind, *, force: bool) -> None:
+def digits(output: Path, epsilon: float, kind: Kind, *, force: bool) -> None:
     """The same on the handwritten digits that come with scikit-learn, which stand for private images."""
+    from microtome.demo import digit_images
+    from microtome.images.writing import write_images
+
     real, schema, released = (output / name for name in ("digits.npz", "digits.yaml", "digits.release"))
     model, drawn = output / "digits.model", output / "synthetic.npz"
     _say(f"1. 1,797 digits of 8 × 8 pixels: {real}. What is declared as public: {schema}")

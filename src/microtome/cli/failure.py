@@ -29,14 +29,16 @@ def notes(error: BaseException) -> list[str]:
 
 
 def _said(error: BaseException) -> str:
-    if isinstance(error, MicrotomeError):
-        return str(error)
-    if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
-        return "memory ran out; end other programs, or use a machine with more"
-    if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename is not None else ""
-        return f"{where}the system refused: {error.strerror or error}"
-    return f"this should not have happened, please report it: {type(error).__name__}: {error}{_place(error)}"
+    match error:
+        case MicrotomeError():
+            return str(error)
+        case _ if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
+            return "memory ran out; end other programs, or use a machine with more"
+        case OSError():
+            where = f"{error.filename}: " if error.filename is not None else ""
+            return f"{where}the system refused: {error.strerror or error}"
+        case _:
+            return f"this should not have happened, please report it: {type(error).__name__}: {error}{_place(error)}"
 
 
 def _place(error: BaseException) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microtome.cli.screen import EndedEarly, console, plain, watch
+from microtome.cli.verb import Quiet
 from microtome.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def fit(
     ] = None,
     resume: Annotated[bool, typer.Option(help="Go on from OUTPUT.checkpoint.")] = False,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train a generative model on a release. Needs no private data and costs no privacy.
 
@@ -100,9 +102,11 @@ def _classes_in_grid(path: Path, release: Artefact, *, force: bool) -> int:
     """How many rows a grid of images will have; refused before training if there can be none."""
     from microtome.published import ImageRelease, check_output
 
-    if not isinstance(release, ImageRelease):
-        raise ParameterError(f"--grid is for images; {release.path} is a release of a table")
-    if path.suffix != ".png":
-        raise ParameterError(f"{path}: a grid is a .png file")
-    check_output(path, force=force)
-    return release.schema.num_classes
+    match release:
+        case ImageRelease(schema=schema):
+            if path.suffix != ".png":
+                raise ParameterError(f"{path}: a grid is a .png file")
+            check_output(path, force=force)
+            return schema.num_classes
+        case _:
+            raise ParameterError(f"--grid is for images; {release.path} is a release of {release.holds}")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from microtome.cli.screen import console, plain, print_json, watch
-from microtome.errors import OutputError, ParameterError, SchemaError
+from microtome.errors import SchemaError
 
 if TYPE_CHECKING:
     from microtome.images import ImageSet
-    from microtome.published import ImageRelease
     from microtome.schema import ImageSchema
     from microtome.schema.image import Label
 
@@ -19,13 +18,6 @@ _MOST_COMPARED = 5000
 """Images that neighbours and the classifier of a report look at: every one is compared with every other."""
 WORD = "image"
 """What is given as a schema to have one made of the file's layout and the declared classes."""
-
-
-def describes_images(schema: Path) -> bool:
-    """Whether a schema is the word ``image`` or a document about images."""
-    from microtome.schema.image import is_image_document
-
-    return str(schema) == WORD or is_image_document(schema)
 
 
 def draft(source: Path, *, classes: str | None, labels: Path | None, part: str | None) -> ImageSchema:
@@ -48,36 +40,6 @@ def schema_of(images: ImageSet, source: Path, classes: str | None) -> ImageSchem
             "--classes cat,dog. They are not read off labels or sub-folders, of which a single image can have made one"
         )
     return schema_of_layout(images.shape, images.pixels.dtype.name, declared)
-
-
-def release(
-    source: Path,
-    schema: Path,
-    *,
-    classes: str | None,
-    labels: Path | None,
-    part: str | None,
-    pivot: str,
-    options: Mapping[str, Any],
-) -> ImageRelease:
-    """Publish an image set."""
-    from microtome.images import read_images
-    from microtome.private import release_images
-    from microtome.schema import ImageSchema
-
-    if pivot != "none":
-        raise ParameterError("images have their label as pivot; --pivot is for tables")
-    if classes is not None and str(schema) != WORD:
-        raise ParameterError(f"{schema} declares the classes; --classes goes with --schema {WORD}")
-    images = read_images(source, labels=labels, part=part)
-    declared = schema_of(images, source, classes) if str(schema) == WORD else ImageSchema.load(schema)
-    _refuse_inputs(Path(options["output"]), source, labels, options["ledger"], options["sign"])
-    return release_images(images, declared, **options)
-
-
-def _refuse_inputs(output: Path, *inputs: Path | None) -> None:
-    if any(path is not None and path.resolve() == output.resolve() for path in inputs):
-        raise OutputError(f"{output} is the image set or its ledger, or the key; choose another output")
 
 
 def all_image_sets(paths: Sequence[Path]) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from microtome.cli.screen import console, plain
+from microtome.cli.verb import Quiet, Verb
 
 app = typer.Typer(help="A key to sign releases with.", no_args_is_help=True)
 
@@ -17,10 +18,11 @@ def main() -> None:
     """A key to sign releases with."""
 
 
-@app.command()
+@app.command(cls=Verb)
 def make(
     key: Annotated[Path, typer.Argument(help="File for the private key; the public one gets the ending .pub.")],
     force: Annotated[bool, typer.Option(help="Replace an existing key, which is lost.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Make a pair of keys: KEY signs releases and stays with you, KEY.pub verifies them and is for everybody."""
     from microtome.published.signature import PUBLIC_SUFFIX, make_key

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from microtome.accounting import Account, Entry, Ledger, epsilon
 from microtome.cli.screen import console, plain, print_json
+from microtome.cli.verb import Quiet, Verb
 from microtome.errors import ParameterError
+
+if TYPE_CHECKING:
+    from microtome.accounting import Account, Entry
 
 app = typer.Typer(help="What was spent on which data set, and what is left.", no_args_is_help=True)
 Book = Annotated[Path, typer.Argument(help="Ledger file.")]
 
 
-@app.command()
+@app.command(cls=Verb)
 def show(
     ledger: Book,
     dataset: Annotated[str | None, typer.Option(help="Only this data set.")] = None,
@@ -25,6 +28,8 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """List what was spent, data set by data set."""
+    from microtome.accounting import Ledger
+
     book = Ledger(ledger)
     known = book.datasets()
     if not ledger.exists():
@@ -39,17 +44,20 @@ def show(
         _print(account)
 
 
-@app.command("set-budget")
+@app.command("set-budget", cls=Verb)
 def set_budget(
     ledger: Book,
     dataset: Annotated[str, typer.Argument(help="The data set's name.")],
     epsilon: Annotated[float, typer.Option(help="Most ε that may be spent on it.")],
     delta: Annotated[float, typer.Option(help="At this δ.")],
+    quiet: Quiet = False,
 ) -> None:
     """Set the most that may be spent on a data set; releases beyond it are refused.
 
     A budget below what is spent already freezes the data set.
     """
+    from microtome.accounting import Ledger
+
     book = Ledger(ledger)
     book.set_budget(dataset, epsilon=epsilon, delta=delta)
     console.print(f"{plain(dataset)}: at most ε = {epsilon:g} at δ = {delta:g}, from now on enforced.", soft_wrap=True)
@@ -117,6 +125,8 @@ def _as_json(account: Account) -> dict[str, Any]:
 
 def _alone(account: Account) -> list[tuple[Entry, float]]:
     """Every entry with the ε that it has by itself."""
+    from microtome.accounting import epsilon
+
     known = {events: epsilon(events, account.delta) for events in {entry.events for entry in account.entries}}
     return [(entry, known[entry.events]) for entry in account.entries]
 

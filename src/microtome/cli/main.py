@@ -1,6 +1,7 @@
 """The command ``microtome``: gathers the verbs and turns errors into messages and exit codes.
 
-Verbs that touch private rows import ``microtome.private`` when they run: the others work without it.
+Verbs import what they work with when they run: ``--help`` and completion need none of it, and verbs that see no
+private rows load no ``microtome.private``.
 """
 
 from __future__ import annotations
@@ -12,14 +13,29 @@ from types import FrameType
 import typer
 
 from microtome import __version__
-from microtome.cli import audit, budget, demo, fit, inspect, key, ledger, release, report, sample, schema, tune
+from microtome.cli import (
+    audit,
+    budget,
+    demo,
+    fit,
+    forecast,
+    inspect,
+    key,
+    ledger,
+    release,
+    report,
+    sample,
+    schema,
+    tune,
+)
 from microtome.cli.failure import in_words, notes
-from microtome.cli.screen import EndedEarly, complain
+from microtome.cli.screen import EndedEarly, complain, speak
+from microtome.cli.verb import Verb
 
 app = typer.Typer(
     help="Synthetic data under differential privacy, from one noisy release of a private table.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
@@ -42,20 +58,22 @@ def main(
     version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
 ) -> None:
     """Synthetic data under differential privacy, from one noisy release of a private table."""
+    speak()
 
 
 app.add_typer(schema.app, name="schema")
-app.command("release")(release.release)
-app.command("inspect")(inspect.inspect)
-app.command("fit")(fit.fit)
-app.command("sample")(sample.sample)
-app.command("tune")(tune.tune)
-app.command("report")(report.report)
-app.command("audit")(audit.audit)
-app.command("budget")(budget.budget)
+app.command("forecast", cls=Verb)(forecast.forecast)
+app.command("release", cls=Verb)(release.release)
+app.command("inspect", cls=Verb)(inspect.inspect)
+app.command("fit", cls=Verb)(fit.fit)
+app.command("sample", cls=Verb)(sample.sample)
+app.command("tune", cls=Verb)(tune.tune)
+app.command("report", cls=Verb)(report.report)
+app.command("audit", cls=Verb)(audit.audit)
+app.command("budget", cls=Verb)(budget.budget)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(key.app, name="key")
-app.command("demo")(demo.demo)
+app.command("demo", cls=Verb)(demo.demo)
 
 
 def run() -> None:
@@ -74,11 +92,12 @@ def _code(stops: _Stops) -> int | str | None:
     """Do what was asked; the exit code, with a word on standard error unless it is 0."""
     try:
         app()
+    except EndedEarly:
+        stops.ignore()
+        return stops.code
     except SystemExit as leaving:
         stops.ignore()
-        if leaving.code != _INTERRUPTED:
-            return leaving.code
-        return stops.code if isinstance(leaving, EndedEarly) else stops.told(leaving)
+        return stops.told(leaving) if leaving.code == _INTERRUPTED else leaving.code
     except Exception as error:
         stops.ignore()
         complain(in_words(error))

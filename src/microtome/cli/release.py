@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import os
-from enum import StrEnum
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtome.accounting import Account, Accountant, DirectionKind, Ledger, Neighbours, dataset_name
 from microtome.cli import images
+from microtome.cli.choices import DrawnDirections, Kind, Neighbours, ReleaseAccountant
 from microtome.cli.ledger import cost_in_words
-from microtome.cli.screen import console, plain, watch
-from microtome.errors import ParameterError, noted
-from microtome.published import Artefact, ReleaseKind, promise_in_words
-from microtome.schema import Schema
+from microtome.cli.screen import console, errors, plain, watch
+from microtome.cli.verb import Quiet, count
+from microtome.errors import ParameterError, TableError, noted, together
+from microtome.spool import is_read_once, read_again
 
-
-class DrawnDirections(StrEnum):
-    """Directions that a release may draw."""
-
-    ORTHOGONAL = DirectionKind.ORTHOGONAL.value
-    GAUSSIAN = DirectionKind.GAUSSIAN.value
-
-
-class ReleaseAccountant(StrEnum):
-    """Accountants that apply to a release."""
-
-    EXACT = Accountant.EXACT.value
-    RENYI = Accountant.RENYI.value
-    THEOREM1 = Accountant.THEOREM1.value
+if TYPE_CHECKING:
+    from microtome.accounting import Account
+    from microtome.images import ImageSet
+    from microtome.published import Artefact
+    from microtome.schema import ImageSchema, Schema
 
 
 def ledger_beside(table: Path) -> Path:
@@ -41,7 +32,10 @@ def ledger_beside(table: Path) -> Path:
 def release(
     table: Annotated[
         Path,
-        typer.Argument(help="The private table (CSV or Parquet), or images: IDX, NPZ, HDF5 or a folder of PNG files."),
+        typer.Argument(
+            help="The private table (CSV or Parquet; - for standard input), or images: IDX, NPZ, HDF5 or a folder of "
+            "PNG files."
+        ),
     ],
     schema: Annotated[
         Path,
@@ -52,14 +46,17 @@ def release(
     ],
     epsilon: Annotated[float, typer.Option(help="Total ε, profile included.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Release file to write.")],
-    delta: Annotated[float, typer.Option(help="Total δ; must be below 1/n.")] = 1e-6,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Total δ; must be below 1/n.", show_default="1e-6, or less where there are many rows"),
+    ] = None,
     kind: Annotated[
-        ReleaseKind,
+        Kind,
         typer.Option(
             help="aggregates: noise on counts over all records; by far the better data, and whoever runs this sees the "
             "table anyway. records: noise on every record by itself, as the paper does.",
         ),
-    ] = ReleaseKind.AGGREGATES,
+    ] = Kind.AGGREGATES,
     pivot: Annotated[
         str,
         typer.Option(
@@ -67,6 +64,13 @@ def release(
             "'none' has less noise."
         ),
     ] = "none",
+    focus: Annotated[
+        str,
+        typer.Option(
+            help="aggregates: column by whose levels all pairs are counted once more, beside the pairs: what predicts "
+            "it is kept better. 'target' is that of the schema, 'none' has a little less noise in pairs."
+        ),
+    ] = "target",
     neighbours: Annotated[
         Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
     ] = Neighbours.BLANK_ONE,
@@ -80,7 +84,10 @@ def release(
     slice_dim: Annotated[int, typer.Option(help="records: dimension of a slice.")] = 1,
     subsample: Annotated[float | None, typer.Option(help="records: Poisson sampling rate, e.g. 0.25.")] = None,
     capacity: Annotated[
-        int | None, typer.Option(help="records: public upper bound on their number, for add-remove.")
+        int | None,
+        typer.Option(
+            parser=count, metavar="NUMBER", help="records: public upper bound on their number, for add-remove."
+        ),
     ] = None,
     accountant: Annotated[
         ReleaseAccountant, typer.Option(help="How the noise is computed from ε and δ.")
@@ -88,7 +95,8 @@ def release(
     profile_share: Annotated[
         float | None,
         typer.Option(
-            help="Share of the budget spent on one-way histograms.", show_default="0.2 for aggregates, 0.1 for records"
+            help="Share of the budget spent on one-way histograms.",
+            show_default="0.1 for records, 0.2 for aggregates, 0.05 for images",
         ),
     ] = None,
     ledger: Annotated[
@@ -111,56 +119,116 @@ def release(
         Path | None, typer.Option(help="Private key to sign the release with; see 'microtome key make'.")
     ] = None,
     allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Release without a forecast, whatever it is worth.")] = False,
     threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Read the private table or image set once and publish noisy slices or sums of it.
 
-    This is the only step that sees private rows. The file it writes may be given to anybody. What it costs is
-    written to the ledger first, and a budget that is set there is enforced.
+    This is the only step that sees private rows. It says first what to expect of the release, and refuses one that
+    would hold next to nothing (see 'microtome forecast'). The file it writes may be given to anybody. What it costs
+    is written to the ledger first, and a budget that is set there is enforced.
     """
-    from microtome.private import RunSettings
-    from microtome.private import release as publish
+    from microtome.accounting import Ledger, dataset_name
+    from microtome.api import release as publish
+    from microtome.settings import RunSettings
 
-    of_images = images.describes_images(schema)
-    if not of_images and (classes, labels, part) != (None, None, None):
-        raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
+    _check_files(table, schema, output, ledger, dataset, force=force)
     real = Path(os.path.realpath(table))  # by whatever link it is reached, a table has one book and one name in it
     book, name = ledger or ledger_beside(real), dataset or dataset_name(table)
-    with watch("images" if of_images else "rows") as progress:
-        options: dict[str, Any] = {
-            "epsilon": epsilon,
-            "delta": delta,
-            "output": output,
-            "neighbours": neighbours,
-            "accountant": accountant,
-            "directions": directions,
-            "num_slices": num_slices,
-            "slice_dim": slice_dim,
-            "subsample": subsample,
-            "capacity": capacity,
-            "profile_share": profile_share,
-            "kind": kind,
-            "allow_large_delta": allow_large_delta,
-            "ledger": book,
-            "dataset": name,
-            "sign": sign,
-            "run": RunSettings(threads=threads, force=force, progress=progress),
-        }
-        released: Artefact
-        if of_images:
-            released = images.release(
-                table, schema, classes=classes, labels=labels, part=part, pivot=pivot, options=options
-            )
-        else:
-            declared = Schema.load(schema)
-            released = publish(table, declared.confirm() if types_are_public else declared, pivot=pivot, **options)
-    with noted(f"{output} is written and whole, and ε = {epsilon:g} at δ = {delta:g} is charged in the ledger."):
-        _tell(output, released, Ledger(book).account(name, delta=delta))
+    source, declared = _subject(table, schema, classes, labels, part, types_are_public)
+    with watch("rows" if source is table else "images") as progress, read_again(table) as rows:
+        released: Artefact = publish(
+            rows if source is table else source,
+            declared,
+            epsilon=epsilon,
+            delta=delta,
+            kind=kind.value,
+            pivot=pivot,
+            focus=focus,
+            neighbours=neighbours.value,
+            accountant=accountant.value,
+            directions=directions.value,
+            num_slices=num_slices,
+            slice_dim=slice_dim,
+            subsample=subsample,
+            capacity=capacity,
+            profile_share=profile_share,
+            allow_large_delta=allow_large_delta,
+            anyway=anyway,
+            output=output,
+            ledger=book,
+            dataset=name,
+            sign=sign,
+            run=RunSettings(threads=threads, force=force, progress=progress, tell=_foretell),
+        )
+    spent = released.manifest.promise.delta
+    with noted(f"{output} is written and whole, and ε = {epsilon:g} at δ = {spent:g} is charged in the ledger."):
+        _tell(output, released, Ledger(book).account(name, delta=spent))
+
+
+def _foretell(expected: str, cautions: Sequence[str]) -> None:
+    """What is to be expected, before anything is spent."""
+    for line in (expected, *cautions):
+        if line:
+            errors.print(plain(line), soft_wrap=True)
+
+
+def _subject(
+    table: Path, schema: Path, classes: str | None, labels: Path | None, part: str | None, types_are_public: bool
+) -> tuple[Path, Schema] | tuple[ImageSet, ImageSchema]:
+    """What is to be released, and what is public about it; refuses options that are for the other of the two."""
+    from microtome.images import read_images
+    from microtome.schema import Schema, load_schema
+
+    declared = None if str(schema) == images.WORD else load_schema(schema)
+    if isinstance(declared, Schema):
+        if (classes, labels, part) != (None, None, None):
+            raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
+        return table, declared.confirm() if types_are_public else declared
+    if types_are_public:
+        raise ParameterError("--types-are-public is for tables; the layout of images needs no confirmation")
+    if classes is not None and declared is not None:
+        raise ParameterError(f"{schema} declares the classes; --classes goes with --schema {images.WORD}")
+    held = read_images(table, labels=labels, part=part)
+    return held, declared or images.schema_of(held, table, classes)
+
+
+def _check_files(
+    table: Path, schema: Path, output: Path, ledger: Path | None, dataset: str | None, *, force: bool
+) -> None:
+    """Name all files that are not as they have to be, before any is worked with."""
+    from microtome.published import check_output
+    from microtome.schema import load_schema
+
+    with together() as attempts:
+        with attempts:
+            if not (table.exists() or is_read_once(table)):
+                raise TableError(f"{table}: no such file")
+        with attempts:
+            if str(schema) != images.WORD:
+                load_schema(schema)
+        with attempts:
+            check_output(output, force=force)
+        with attempts:
+            _require_book(table, ledger, dataset)
+
+
+def _require_book(table: Path, ledger: Path | None, dataset: str | None) -> None:
+    """A table that comes through a pipe has no place beside which its book could be, and no name."""
+    wanted = [name for name, given in (("--ledger", ledger), ("--dataset", dataset)) if given is None]
+    if wanted and is_read_once(table):
+        raise ParameterError(
+            f"{table}: a table that is piped has no place and no name of its own; give {' and '.join(wanted)}, the "
+            "same for all releases of its data, so that what they cost is added up"
+        )
 
 
 def _tell(output: Path, released: Artefact, account: Account) -> None:
     """What was written, what it promises and what the data set has cost."""
+    from microtome.published import promise_in_words
+
     size = output.stat().st_size / 2**20
     console.print(f"[bold]{plain(output)}[/]: {size:,.1f} MiB", soft_wrap=True)
     for line in (*promise_in_words(released), *cost_in_words(account)):

@@ -9,6 +9,7 @@ import typer
 
 from microtome.cli import images
 from microtome.cli.screen import console, errors, plain, print_json, watch
+from microtome.cli.verb import Quiet, count
 from microtome.errors import ParameterError
 
 
@@ -31,10 +32,16 @@ def report(
         Path | None, typer.Option(help="Real rows that were not used: test rows of models, controls of attacks.")
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict.", show_default="the schema's target")] = None,
-    sample: Annotated[int, typer.Option(help="Rows a table that models, detector and attacks use at most.")] = 50_000,
+    sample: Annotated[
+        int,
+        typer.Option(
+            parser=count, metavar="NUMBER", help="Rows a table that models, detector and attacks use at most."
+        ),
+    ] = 50_000,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of samples, splits and learners.")] = 0,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare a synthetic table with the real one, on one self-contained HTML page.
 

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from microtome.cli.screen import console, plain, watch
+from microtome.cli.verb import Quiet, count
+from microtome.spool import STANDARD
 
 
 def sample(
     model: Annotated[Path, typer.Argument(help="Model file.")],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="CSV or Parquet file; for images .npz, a .png grid, or a folder.")
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            help="File that ends in .csv, .csv.gz, .csv.zst or .parquet, or - for CSV to standard output; for images "
+            ".npz, a .png grid, or a folder.",
+        ),
     ],
-    rows: Annotated[int, typer.Option("-n", "--rows", help="Number of rows, or of images.")],
+    rows: Annotated[
+        int,
+        typer.Option("-n", "--rows", parser=count, metavar="NUMBER", help="Number of rows, or of images, such as 1e6."),
+    ],
     where: Annotated[
         list[str] | None,
         typer.Option(
@@ -27,6 +39,7 @@ def sample(
     ] = False,
     seed: Annotated[int | None, typer.Option(help="Seed, to draw the same rows again.")] = None,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Draw any number of synthetic rows, streamed to a file, or of synthetic images."""
     from microtome.synthesis import Synthesizer
@@ -34,13 +47,14 @@ def sample(
     synthesizer = Synthesizer.load(model)
     unit = synthesizer.model.unit
     with watch(unit) as progress:
-        synthesizer.sample_to_file(
-            output,
-            rows,
-            conditions=synthesizer.model.conditions_from_text(where or ()),
-            spreadsheet_safe=spreadsheet_safe,
-            force=force,
-            random_state=seed,
-            progress=progress,
-        )
+        options: dict[str, Any] = {
+            "conditions": synthesizer.model.conditions_from_text(where or ()),
+            "spreadsheet_safe": spreadsheet_safe,
+            "random_state": seed,
+            "progress": progress,
+        }
+        if output == STANDARD:
+            synthesizer.sample_to_stream(sys.stdout.buffer, rows, **options)
+            return
+        synthesizer.sample_to_file(output, rows, force=force, **options)
     console.print(f"[bold]{plain(output)}[/]: {rows:,} {unit}", soft_wrap=True)

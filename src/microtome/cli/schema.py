@@ -9,20 +9,17 @@ import typer
 
 from microtome.cli import images
 from microtome.cli.screen import console, plain
+from microtome.cli.verb import Quiet, Verb
 from microtome.errors import ParameterError
-from microtome.images.reading import is_image_set
-from microtome.published import check_output
-from microtome.schema import ImageSchema, Schema
-from microtome.schema.document import confirmed_text
-from microtome.schema.image import is_image_document
+from microtome.spool import read_again
 from microtome.whole_file import write_text
 
 app = typer.Typer(help="Write down what is public about a table.", no_args_is_help=True)
 
 
-@app.command()
+@app.command(cls=Verb)
 def draft(
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet file, or an image set.")],
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file, or - for standard input, or an image set.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="YAML file to write.")],
     target: Annotated[str | None, typer.Option(help="Column to be predicted.")] = None,
     skip: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
@@ -30,13 +27,16 @@ def draft(
     labels: Annotated[Path | None, typer.Option(help="Images: IDX file of labels.")] = None,
     part: Annotated[str | None, typer.Option(help="Images: part of an NPZ or HDF5 file, such as 'train'.")] = None,
     force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Draft a schema from column names and types alone, for you to correct and complete.
 
     Nothing else is read off the data: declare bounds and categories where public knowledge gives them; what
     stays 'learn' is learnt with privacy budget.
     """
+    from microtome.images.reading import is_image_set
     from microtome.private import draft_schema
+    from microtome.published import check_output
 
     check_output(output, force=force)
     if is_image_set(table):
@@ -52,7 +52,8 @@ def draft(
         return
     if (classes, labels, part) != (None, None, None):
         raise ParameterError(f"--classes, --labels and --part are for images; {table} is a table")
-    schema = draft_schema(table, target=target, skip=tuple(skip or ()))
+    with read_again(table) as rows:
+        schema = draft_schema(rows, target=target, skip=tuple(skip or ()))
     write_text(output, schema.to_yaml())
     learnt = sum(not column.is_declared for column in schema.columns)
     console.print(
@@ -65,16 +66,19 @@ def draft(
     )
 
 
-@app.command()
+@app.command(cls=Verb)
 def confirm(schema: Annotated[Path, typer.Argument(help="YAML file of a table to confirm.")]) -> None:
     """State that the types in a drafted schema are public knowledge. Reads no table.
 
     A draft has its types from the table: one record can turn whole numbers into decimals, or numbers into text. What is
     shown here is published with the release, so confirm what you would say of the table without having seen it.
     """
-    if is_image_document(schema):
+    from microtome.schema import ImageSchema, load_schema
+    from microtome.schema.document import confirmed_text
+
+    described = load_schema(schema)
+    if isinstance(described, ImageSchema):
         raise ParameterError(f"{schema} is about images, whose layout needs no confirmation")
-    described = Schema.load(schema)
     for column in described.columns:
         missing = "may be missing" if column.missing else "never missing"
         console.print(f"  {plain(column.name)}: {column.kind} ({column.dtype}), {missing}", soft_wrap=True)
@@ -89,13 +93,18 @@ def confirm(schema: Annotated[Path, typer.Argument(help="YAML file of a table to
     console.print(f"{plain(schema)}: confirmed. All of the above will be public.", soft_wrap=True)
 
 
-@app.command()
-def check(schema: Annotated[Path, typer.Argument(help="YAML file to check.")]) -> None:
+@app.command(cls=Verb)
+def check(
+    schema: Annotated[Path, typer.Argument(help="YAML file to check.")],
+    quiet: Quiet = False,
+) -> None:
     """Check a schema without touching any table."""
-    if is_image_document(schema):
-        described = ImageSchema.load(schema)
-        console.print(f"{plain(schema)}: {described.num_classes} classes of images, no errors.", soft_wrap=True)
-        return
-    table = Schema.load(schema)
-    draft = " It is a draft: read it, then 'microtome schema confirm'." if table.drafted else ""
-    console.print(f"{plain(schema)}: {len(table.columns)} columns, no errors.{draft}", soft_wrap=True)
+    from microtome.schema import ImageSchema, Schema, load_schema
+
+    match load_schema(schema):
+        case ImageSchema() as layout:
+            found, draft = f"{layout.num_classes} classes of images", ""
+        case Schema() as table:
+            found = f"{len(table.columns)} columns"
+            draft = " It is a draft: read it, then 'microtome schema confirm'." if table.drafted else ""
+    console.print(f"{plain(schema)}: {found}, no errors.{draft}", soft_wrap=True)

@@ -12,18 +12,10 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
 from microtome.progress import Progress as ReportProgress
+from microtome.progress import silent
 
 
 def visible(text: str) -> str:
@@ -63,6 +55,16 @@ errors = Screen(stderr=True)
 _SECONDS_BETWEEN_LINES = 5.0
 
 
+def be_quiet() -> None:
+    """From now on print errors and warnings only, and what was asked for by an option such as ``--json``."""
+    console.quiet = True
+
+
+def speak() -> None:
+    """The opposite, as every command begins."""
+    console.quiet = False
+
+
 class EndedEarly(SystemExit):
     """Ctrl-C where what was done so far is written and has been said: exit code 130 and no further word."""
 
@@ -88,10 +90,28 @@ def print_json(value: Any, *, indent: int | None = None) -> None:
 
 @contextmanager
 def watch(unit: str) -> Iterator[ReportProgress]:
-    """Progress stage by stage: a bar on a terminal, a line now and then elsewhere."""
-    if not errors.is_terminal:
+    """Progress stage by stage: a bar on a terminal, a line now and then elsewhere, nothing if it is to be quiet."""
+    if console.quiet:
+        yield silent
+    elif errors.is_terminal:
+        with _bars(unit) as report:
+            yield report
+    else:
         yield _lines(unit)
-        return
+
+
+@contextmanager
+def _bars(unit: str) -> Iterator[ReportProgress]:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskID,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description:>10}", markup=False),
         BarColumn(),

@@ -10,6 +10,7 @@ import typer
 
 from microtome.cli.fit import Settings, read_settings
 from microtome.cli.screen import EndedEarly, console, plain
+from microtome.cli.verb import Quiet
 from microtome.errors import ParameterError
 from microtome.whole_file import write_text
 
@@ -24,19 +25,20 @@ def tune(
     settings: Settings = None,
     seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Search over architecture, loss mix and learning rate, scored on held-out rows of the release.
 
     This costs no privacy: only the release is read, however many trials are run. Trials are kept in
     OUTPUT.trials.sqlite3, and the same command goes on where it stopped.
     """
-    from microtome.published import Artefact, Release, check_output
+    from microtome.published import Artefact, Release, check_output, narrowed
     from microtome.training import FitSettings
     from microtome.training import tune as search
 
     check_output(output, force=force)
     opened = Artefact.load(release)
-    if not isinstance(opened, Release):
+    if opened.manifest.mechanism.of_images:
         raise ParameterError(
             f"{release} is a release of images, and only settings of tables are searched; give other --settings to "
             "'microtome fit' and compare by 'microtome report'"
@@ -52,7 +54,7 @@ def tune(
         console.print(f"trial {trial.number + 1} of {trials}: held-out score {trial.score:.4f}")
 
     try:
-        found = search(opened, trials=trials, storage=storage, base=base, seed=seed, watch=watch)
+        found = search(narrowed(opened, Release), trials=trials, storage=storage, base=base, seed=seed, watch=watch)
     except KeyboardInterrupt:
         console.print(
             f"interrupted: no settings were written; {done} trials of this run are kept in {plain(storage)}, and the "

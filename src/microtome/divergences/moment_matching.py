@@ -184,14 +184,25 @@ class MomentMatching:
             raise ParameterError(f"encoded has shape {tuple(encoded.shape)}, expected (rows, {len(self._mean)})")
         if len(encoded) < (2 if self.settings.half_batches else 1):
             raise ParameterError(f"encoded has {len(encoded)} rows, too few to take moments of")
-        rows = encoded / self._scale + self._offset
-        halves = rows.tensor_split(2) if self.settings.half_batches else (rows, rows)
-        first = [half.mean(dim=0) - self._mean for half in halves[: 1 + self.settings.half_batches]]
-        second = [self._pair_error(half) for half in halves[: 1 + self.settings.half_batches]]
-        return (
-            (self._mean_precision * first[0] * first[-1]).sum(),
-            (self._pair_precision * second[0] * second[-1]).sum(),
-        )
+        rows = self.decoded(encoded)
+        first = [half.mean(dim=0) - self._mean for half in self._halves(rows)]
+        return (self._mean_precision * first[0] * first[-1]).sum(), self.pair_loss(rows)
+
+    def decoded(self, encoded: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
+        """Returns the distributions that encoded rows stand for."""
+        return encoded / self._scale + self._offset
+
+    def pair_loss(self, rows: Float[Tensor, "b d"], weights: Float[Tensor, " b"] | None = None) -> Float[Tensor, ""]:
+        """Returns the loss of the second moments of distributions, before weighting; rows may weigh differently."""
+        if weights is None:
+            second = [self._pair_error(half) for half in self._halves(rows)]
+        else:
+            weighted = zip(self._halves(rows), self._halves(weights), strict=True)
+            second = [self._pair_error(half, one[:, None]) for half, one in weighted]
+        return (self._pair_precision * second[0] * second[-1]).sum()
+
+    def _halves(self, rows: Tensor) -> tuple[Tensor, ...]:
+        return rows.tensor_split(2) if self.settings.half_batches else (rows,)
 
     def signal(self, of: "MomentMatching | None" = None) -> float:
         """The loss that independent columns would have in the second moments if those were as targeted (by `of`)."""
@@ -204,9 +215,9 @@ class MomentMatching:
         """
         return math.sqrt(8.0 * self.signal(of) / self.num_entries)
 
-    def _pair_error(self, rows: Float[Tensor, "b d"]) -> Float[Tensor, "d d"]:
+    def _pair_error(self, rows: Float[Tensor, "b d"], weights: float | Float[Tensor, "b 1"] = 1.0) -> Tensor:
         centred = rows - self._centre
-        return torch.addmm(self._target, centred.T, centred, beta=-1.0, alpha=1.0 / len(rows))
+        return torch.addmm(self._target, (weights * centred).T, centred, beta=-1.0, alpha=1.0 / len(rows))
 
 
 def residual_blocks(moments: ReleasedMoments, settings: MomentSettings) -> Float[Tensor, "d d"]:

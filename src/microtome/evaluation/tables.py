@@ -93,11 +93,11 @@ def _from_path(path: Path) -> pa.Table:
     try:
         if path.suffix in (".parquet", ".pq"):
             return pq.read_table(path)
-        if path.name.endswith((".csv", ".csv.gz")):
+        if path.name.endswith((".csv", ".csv.gz", ".csv.zst")):
             return pacsv.read_csv(path, convert_options=pacsv.ConvertOptions(strings_can_be_null=True))
     except _ARROW_ERRORS as error:
         raise TableError(f"{path}: cannot be read: {error}") from error
-    raise TableError(f"{path}: give a .csv, .csv.gz or .parquet file")
+    raise TableError(f"{path}: give a .csv, .csv.gz, .csv.zst or .parquet file")
 
 
 def _from_frame(source: Any, role: str) -> pa.Table:

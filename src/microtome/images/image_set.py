@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,13 @@ class ImageSet:
         pixels: n × height × width × channels, in the type of the file (whole numbers, or floats).
         labels: A whole number or a name for each image, or ``None``.
         origin: Where they come from, for messages.
+        files: What they were read from, the images first; none for images from memory.
     """
 
     pixels: NDArray[Any]
     labels: NDArray[Any] | None
     origin: str = "the images"
+    files: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         if self.pixels.ndim != 4 or self.pixels.dtype.kind not in "buif":
@@ -67,6 +70,7 @@ class ImageSet:
         *,
         shape: tuple[int, int, int] | None = None,
         origin: str = "the images",
+        files: tuple[Path, ...] = (),
     ) -> ImageSet:
         """Images from arrays of the usual layouts.
 
@@ -76,6 +80,7 @@ class ImageSet:
             labels: One for each image.
             shape: Height, width and channels of flat rows.
             origin: Where they come from, for messages.
+            files: What they were read from, the images first.
         """
         array = np.asarray(pixels)
         if array.dtype.kind not in "buif" or array.ndim < 2:
@@ -89,6 +94,7 @@ class ImageSet:
             pixels=array.reshape(len(array), *wanted),
             labels=None if labels is None else _labels(labels, origin),
             origin=origin,
+            files=files,
         )
 
 

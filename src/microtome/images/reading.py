@@ -42,6 +42,7 @@ def read_images(
         raise TableError(f"{path}: only NPZ and HDF5 files have parts such as {part!r}")
     if labels is not None and (is_archive or path.is_dir()):
         raise TableError(f"{path}: a file of labels goes with IDX images; here labels are with the images")
+    files: tuple[Path, ...] = (path,)
     if path.is_dir():
         pixels, marks = read_folder(path)
     elif path.suffix.lower() == ".npz":
@@ -51,7 +52,8 @@ def read_images(
     elif is_idx(path):
         pixels, marks = read_idx(path), None
         beside = Path(labels) if labels is not None else labels_beside(path)
-        marks = None if beside is None else read_idx(beside)
+        if beside is not None:
+            marks, files = read_idx(beside), (path, beside)
     else:
         raise TableError(f"{path} is no image set: IDX, NPZ, HDF5 and folders of PNG files are read")
-    return ImageSet.from_arrays(pixels, marks, shape=shape, origin=str(path))
+    return ImageSet.from_arrays(pixels, marks, shape=shape, origin=str(path), files=files)

@@ -4,11 +4,10 @@ from microtome.private.door import Door, Source
 from microtome.private.draft import draft_schema
 from microtome.private.image_rows import PrivateImages
 from microtome.private.image_source import ImageSource
-from microtome.private.publishing import release, release_images
 from microtome.private.randomness import Randomness, SystemRandomness
-from microtome.private.settings import PrivacySettings, RunSettings
 from microtome.private.table import open_table
 from microtome.private.table_source import TableSource
+from microtome.settings import PrivacySettings, RunSettings
 
 __all__ = [
     "Door",
@@ -22,6 +21,4 @@ __all__ = [
     "TableSource",
     "draft_schema",
     "open_table",
-    "release",
-    "release_images",
 ]

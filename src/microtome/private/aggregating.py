@@ -17,10 +17,17 @@ narrow ones, but do not drown them. Tables with the target weigh more, since wha
 
 The classes of a pivot share no noise: summed over V of them, a table has √V times the noise it would have without.
 So there is none unless it is asked for.
+
+What two columns share differs from level to level of a third, and no pair tells. So with a *focus*, by default the
+target, all pairs of other columns are counted once more by groups of its levels (*third*): tables of three columns
+beside those of two, not in their place. How much of the budget they get follows from what they can show: with m
+records expected in each of K cells under noise σ, a table stands out by x = m²·√K/σ², and gets the share x²/(1 + x²)
+of what it would get at best. Where there are few records that is next to nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -29,12 +36,13 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.accounting import Event, FailureEvent, GaussianEvent, calibrate_noise
+from microtome.accounting import Event, FailureEvent, GaussianEvent
 from microtome.errors import MicrotomeError, ParameterError
-from microtome.private.plan import ROUNDING
+from microtome.private.plan import ROUNDING, unit_noise
 from microtome.private.randomness import Randomness, noisy_counts
-from microtome.private.settings import NO_PIVOT, PrivacySettings
 from microtome.schema import Codebook, Schema
+from microtome.schema.column_code import ColumnCode
+from microtome.settings import NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings
 
 MOST_CLASSES = 32
 """Levels that a pivot may have."""
@@ -42,6 +50,11 @@ _FIRST_WEIGHT = 12.0
 """How much more a table of one column by class matters than one of two columns."""
 _TARGET_WEIGHT = 3.0
 """How much more a table with the target matters than one of two other columns."""
+_TRIPLE_WEIGHT = 0.5
+"""How much a table of three columns matters at most, beside one of two of them: there are about as many of each, and
+sums of the former inform the latter too."""
+MOST_GROUPS = 4
+"""Groups of levels of the focus: every one is another product in each step of a fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +79,9 @@ class AggregatePlan:
         num_classes: Its levels; 1 without one.
         first_noise: Noise of the counts of each column's levels by class; 0 where not measured.
         pair_noise: Noise of the counts of each pair of columns by class; 0 where not measured.
+        focus: Position of the column by whose groups pairs are counted once more, or ``None``.
+        groups: The group of each of its levels; one group without a focus.
+        triple_noise: Noise of the counts of each pair of columns by group; 0 where not measured.
         events: What this pass does to the data.
     """
 
@@ -73,7 +89,28 @@ class AggregatePlan:
     num_classes: int
     first_noise: NDArray[np.float64]
     pair_noise: NDArray[np.float64]
+    focus: int | None
+    groups: NDArray[np.int64]
+    triple_noise: NDArray[np.float64]
     events: tuple[Event, ...]
+
+    @property
+    def num_parts(self) -> int:
+        """Classes of the pivot or groups of the focus: records of each are counted apart."""
+        return self.num_classes if self.focus is None else int(self.groups.max()) + 1
+
+    def two_way_noise(self) -> NDArray[np.float64]:
+        """Noise of a count of two columns, all classes together; sums over the groups of the focus inform it too."""
+        noise = self.pair_noise * math.sqrt(self.num_classes)
+        both = (noise > 0) & (self.triple_noise > 0)
+        noise[both] = (noise[both] ** -2.0 + self.triple_noise[both] ** -2.0 / self.num_parts) ** -0.5
+        return noise
+
+    def parts_of(self, levels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The class or group of each row of levels."""
+        if self.focus is not None:
+            return self.groups[levels[:, self.focus]]
+        return np.zeros(len(levels), np.int64) if self.pivot is None else levels[:, self.pivot]
 
 
 def choose_pivot(settings: PrivacySettings, schema: Schema) -> int | None:
@@ -92,6 +129,20 @@ def choose_pivot(settings: PrivacySettings, schema: Schema) -> int | None:
     )
 
 
+def choose_focus(settings: PrivacySettings, schema: Schema) -> int | None:
+    """The column whose levels pairs are counted by once more, if there is to be one. Known before anything is spent."""
+    name = schema.target if settings.focus == TARGET else settings.focus
+    if name is None or name == NO_FOCUS:
+        return None
+    if name not in schema.names:
+        raise ParameterError(f"focus {name!r} is not a column; columns are {', '.join(schema.names)}")
+    if settings.pivot != NO_PIVOT:
+        if settings.focus == TARGET:
+            return None
+        raise ParameterError("a pivot counts everything by its classes: no focus beside it; take one of them")
+    return schema.names.index(name)
+
+
 def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event]) -> TableBudget:
     """The least noise with which profile and tables together keep the promise.
 
@@ -100,39 +151,58 @@ def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event
     """
     columns = len(schema.columns)
     tables = columns * (columns - 1) // 2 + (0 if choose_pivot(settings, schema) is None else columns)
+    tables += 0 if choose_focus(settings, schema) is None else (columns - 1) * (columns - 2) // 2
     touched = max(settings.neighbours.cells_changed * tables, 1)
     failure = FailureEvent(probability=touched * ROUNDING, reason="rounding of the tables")
-    unit = calibrate_noise(
-        lambda scale: [*spent, GaussianEvent(mu=1.0 / scale), failure],
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        accountant=settings.accountant,
-    )
+    unit = unit_noise(settings, [*spent, failure])
     return TableBudget(unit_noise=unit, events=(GaussianEvent(mu=1.0 / unit), failure))
 
 
 def plan_aggregates(
-    settings: PrivacySettings, schema: Schema, codebook: Codebook, budget: TableBudget
+    settings: PrivacySettings, schema: Schema, codebook: Codebook, budget: TableBudget, total: float
 ) -> AggregatePlan:
-    """How the tables of a codebook share the budget."""
+    """How the tables of a codebook share the budget; ``total`` is the number of records as far as it is public."""
     pivot = choose_pivot(settings, schema)
     num_classes = 1 if pivot is None else codebook.codes[pivot].num_levels
     target = None if schema.target is None else schema.names.index(schema.target)
     first, pairs = _table_weights(codebook, pivot, target)
-    total = float(first.sum() + np.triu(pairs, 1).sum()) * settings.neighbours.cells_changed
+    focus = choose_focus(settings, schema)
+    groups = np.zeros(1, np.int64) if focus is None else level_groups(codebook.codes[focus])
+    noise = budget.unit_noise * math.sqrt(settings.neighbours.cells_changed)
+    triples = _triple_weights(codebook, focus, groups, total / (noise * math.sqrt(max(np.triu(pairs, 1).sum(), 1.0))))
+    weight = float(first.sum() + np.triu(pairs + triples, 1).sum())
     return AggregatePlan(
         pivot=pivot,
         num_classes=num_classes,
-        first_noise=_noise(first, budget.unit_noise, total),
-        pair_noise=_noise(pairs, budget.unit_noise, total),
+        first_noise=_noise(first, noise, weight),
+        pair_noise=_noise(pairs, noise, weight),
+        focus=focus,
+        groups=groups,
+        triple_noise=_noise(triples, noise, weight),
         events=budget.events,
     )
+
+
+def level_groups(code: ColumnCode) -> NDArray[np.int64]:
+    """The levels of a column in a few groups.
+
+    Numbers next to each other, about as many in each group; of categories the most frequent each by itself, and the
+    others together.
+    """
+    shares, size = code.level_margins, min(code.num_levels, MOST_GROUPS)
+    if code.level_scores() is None:
+        places = np.argsort(np.argsort(-shares, kind="stable"), kind="stable")
+        return np.minimum(places, size - 1)
+    middles = np.cumsum(shares) - shares / 2
+    groups = np.minimum((middles / shares.sum() * size).astype(np.int64), size - 1)
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 
 def table_bytes(settings: PrivacySettings, schema: Schema, dim: int) -> int:
     """The size of all tables for rows of this length."""
     pivot = choose_pivot(settings, schema)
     classes = 1 if pivot is None else len(schema.columns[pivot].categories or ()) + 2
+    classes += 0 if choose_focus(settings, schema) is None else MOST_GROUPS
     return 8 * classes * dim * (dim + 1)
 
 
@@ -144,8 +214,8 @@ class AggregateTally:
         self._starts = np.array([block.start for block in codebook.blocks])
         self._widths = np.array([block.width for block in codebook.blocks])
         self.num_rows = 0
-        self._first = np.zeros((plan.num_classes, codebook.dim))
-        self._second = np.zeros((plan.num_classes, codebook.dim, codebook.dim))
+        self._first = np.zeros((plan.num_parts, codebook.dim))
+        self._second = np.zeros((plan.num_parts, codebook.dim, codebook.dim))
 
     def add(self, levels: NDArray[np.int64]) -> None:
         """Count the rows of a block, given as levels (rows × columns)."""
@@ -153,9 +223,9 @@ class AggregateTally:
             raise MicrotomeError("a level is outside its column; nothing was released")
         one_hot = np.zeros((len(levels), self._codebook.dim), np.float32)
         one_hot[np.arange(len(levels))[:, None], self._starts + levels] = 1.0
-        classes = np.zeros(len(levels), np.int64) if self._plan.pivot is None else levels[:, self._plan.pivot]
-        for number in range(self._plan.num_classes):
-            rows = one_hot[classes == number]
+        parts = self._plan.parts_of(levels)
+        for number in range(self._plan.num_parts):
+            rows = one_hot[parts == number]
             first, second = rows.sum(axis=0, dtype=np.float64), (rows.T @ rows).astype(np.float64)
             with self._lock:
                 self._first[number] += first
@@ -169,19 +239,36 @@ class AggregateTally:
         self._first += other._first
         self._second += other._second
 
-    def publish(self, randomness: Randomness) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The noisy tables *first* and *second*, zero wherever nothing is measured."""
-        first, second = np.zeros_like(self._first), np.zeros_like(self._second)
+    def publish(self, randomness: Randomness) -> dict[str, NDArray[np.float64]]:
+        """The noisy tables *first*, *second* and, with a focus, *third*; zero wherever nothing is measured."""
+        plan = self._plan
+        if plan.focus is None:
+            found = {"first": self._noisy_first(randomness)}
+            return {**found, "second": self._noisy_pairs("second", self._second, plan.pair_noise, randomness)}
+        together = self._second.sum(axis=0, keepdims=True)
+        return {
+            "first": np.zeros((1, self._codebook.dim)),
+            "second": self._noisy_pairs("second", together, plan.pair_noise, randomness),
+            "third": self._noisy_pairs("third", self._second, plan.triple_noise, randomness),
+        }
+
+    def _noisy_first(self, randomness: Randomness) -> NDArray[np.float64]:
+        noisy = np.zeros_like(self._first)
         for number, (column, part) in enumerate(self._parts()):
             if self._plan.first_noise[column] > 0:
                 stream = randomness.stream("first", number)
-                first[:, part] = noisy_counts(self._first[:, part], self._plan.first_noise[column], stream)
+                noisy[:, part] = noisy_counts(self._first[:, part], self._plan.first_noise[column], stream)
+        return noisy
+
+    def _noisy_pairs(
+        self, name: str, counts: NDArray[np.float64], noise: NDArray[np.float64], randomness: Randomness
+    ) -> NDArray[np.float64]:
+        noisy = np.zeros_like(counts)
         for number, ((a, left), (b, right)) in enumerate(combinations(self._parts(), 2)):
-            if self._plan.pair_noise[a, b] > 0:
-                stream = randomness.stream("second", number)
-                table = noisy_counts(self._second[:, left, right], self._plan.pair_noise[a, b], stream)
-                second[:, left, right], second[:, right, left] = table, table.transpose(0, 2, 1)
-        return first, second
+            if noise[a, b] > 0:
+                table = noisy_counts(counts[:, left, right], noise[a, b], randomness.stream(name, number))
+                noisy[:, left, right], noisy[:, right, left] = table, table.transpose(0, 2, 1)
+        return noisy
 
     def _parts(self) -> Iterator[tuple[int, slice]]:
         for column, block in enumerate(self._codebook.blocks):
@@ -202,6 +289,23 @@ def _table_weights(
         pairs[:, target] *= _TARGET_WEIGHT
     first = np.zeros_like(sizes) if pivot is None else _FIRST_WEIGHT * np.sqrt(sizes)
     return first, pairs
+
+
+def _triple_weights(
+    codebook: Codebook, focus: int | None, groups: NDArray[np.int64], records_a_noise: float
+) -> NDArray[np.float64]:
+    """Weight of the table of each pair of columns by groups of the focus: by what it can show under the noise."""
+    sizes = np.array([block.width if block.width > 1 else 0 for block in codebook.blocks], dtype=float)
+    num_groups = int(groups.max()) + 1
+    if focus is None or num_groups == 1:
+        return np.zeros((len(sizes), len(sizes)))
+    sizes[focus] = 0.0
+    cells = num_groups * np.outer(sizes, sizes)
+    np.fill_diagonal(cells, 0.0)
+    # With the noise of a table of two columns, σ² = noise²·total/√K, x = m²·√K/σ² is (n/noise)²/total/K.
+    shown = np.divide(records_a_noise**2, cells, out=np.zeros_like(cells), where=cells > 0)
+    weights: NDArray[np.float64] = _TRIPLE_WEIGHT * np.sqrt(cells / num_groups) * shown**2 / (1.0 + shown**2)
+    return weights
 
 
 def _noise(weights: NDArray[np.float64], unit: float, total: float) -> NDArray[np.float64]:

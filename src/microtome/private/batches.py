@@ -40,6 +40,7 @@ from microtome.accounting import (
     SubsampledEvent,
     calibrate_noise,
 )
+from microtome.choice import Choice
 from microtome.errors import BudgetError, MicrotomeError, ParameterError, TableError
 from microtome.private.plan import ROUNDING
 from microtome.private.randomness import GRID, Randomness, poisson_sample
@@ -70,9 +71,9 @@ class BatchPrivacy:
 
     epsilon: float
     delta: float
-    neighbours: Neighbours = Neighbours.BLANK_ONE
-    accountant: Accountant = Accountant.EXACT
-    directions: DirectionKind = DirectionKind.ORTHOGONAL
+    neighbours: Choice[Neighbours] = Choice(Neighbours, Neighbours.BLANK_ONE)
+    accountant: Choice[Accountant] = Choice(Accountant, Accountant.EXACT)
+    directions: Choice[DirectionKind] = Choice(DirectionKind, DirectionKind.ORTHOGONAL)
     num_slices: int = 100
     slice_dim: int = 1
     batch_size: int = 128

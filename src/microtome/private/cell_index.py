@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from microtome.errors import TableError
-from microtome.schema import CategoryCells, Cells, Column, Kind, NumberCells, Outside
+from microtome.schema import CategoryCells, Cells, Column, Kind, NumberCells
 
 
 def cell_indices(array: pa.Array, column: Column, cells: Cells) -> NDArray[np.int64]:
     """The cell of every value of a column; an error that names column and value where there is none."""
     array = checked(array, column)
-    if isinstance(cells, CategoryCells):
-        found = _locate_categories(array, column, cells)
-    else:
-        found = _locate_numbers(array, column, cells)
+    match cells:
+        case CategoryCells():
+            found = _locate_categories(array, column, cells)
+        case NumberCells():
+            found = _locate_numbers(array, column, cells)
     if array.null_count:
         found[_mask(array)] = len(cells) - 1
     return found
@@ -69,7 +72,7 @@ def _locate_numbers(array: pa.Array, column: Column, cells: NumberCells) -> NDAr
     low, high = column.number_bounds() or (-np.inf, np.inf)
     outside = (numbers < low) | (numbers > high)
     wrong = ~np.isfinite(numbers)
-    if column.outside is Outside.REFUSE and column.is_declared:
+    if column.outside.is_refused and column.is_declared:
         wrong |= outside
     if array.null_count:
         wrong &= ~_mask(array)
@@ -79,10 +82,17 @@ def _locate_numbers(array: pa.Array, column: Column, cells: NumberCells) -> NDAr
 
 
 def _numbers(array: pa.Array, column: Column) -> NDArray[np.float64]:
-    if column.kind is Kind.DATE:
-        array = array.cast(pa.int32())
-    elif column.kind is Kind.DATETIME:
-        array = array.cast(pa.int64())
+    match column.kind:
+        case Kind.DATE:
+            array = array.cast(pa.int32())
+        case Kind.DATETIME:
+            array = array.cast(pa.int64())
+        case Kind.INTEGER | Kind.FLOAT:
+            pass  # counted as they are
+        case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
+            raise TableError(f"column {column.name!r}: a {column.kind} column has no numbers")
+        case _:
+            assert_never(column.kind)
     numbers = np.asarray(array.fill_null(0)).astype(np.float64)
     if column.kind is Kind.INTEGER and pa.types.is_floating(array.type):
         broken = numbers != np.floor(numbers)

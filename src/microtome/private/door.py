@@ -22,11 +22,11 @@ from microtome.errors import MicrotomeError, TableError
 from microtome.private.passes import Arrays, Block, Pass, Plan, Published
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import check_size
-from microtome.private.randomness import Randomness, SystemRandomness
+from microtome.private.randomness import ReleaseRandomness, is_unpredictable
 from microtome.private.reservation import reserved
-from microtome.private.settings import PrivacySettings, RunSettings
 from microtome.published import Artefact, ContainerWriter, Contents, Manifest, Promise, check_output, digest
 from microtome.published.container import DIGEST
+from microtome.settings import PrivacySettings, RunSettings
 
 
 class Source(Protocol):
@@ -76,13 +76,12 @@ class Door:
     run: RunSettings
     ledger: Ledger
     dataset: str
-    randomness: Randomness
+    randomness: ReleaseRandomness
 
     def release(self, source: Source, output: Path) -> Artefact:
         """Read the records, publish them under noise, write the file."""
         check_output(output, force=self.run.force)
-        if isinstance(self.randomness, SystemRandomness):
-            self.randomness.require_secret()
+        self.randomness.require_secret()
         plan = source.plan(self.settings, self.run)
         if source.num_records is not None:
             check_size(self.settings, source.num_records, source.origin)
@@ -97,8 +96,7 @@ class Door:
                 released = Artefact.load(output, verify=False)
                 reservation.settle(released.fingerprint)
         finally:
-            if isinstance(self.randomness, SystemRandomness):
-                self.randomness.forget()
+            self.randomness.forget()
         return released
 
     def _published(self, source: Source, first: Pass, num_records: int) -> list[Published]:
@@ -106,10 +104,12 @@ class Door:
         published, latest = [], first.publish(self.randomness, num_records)
         while (following := latest.following) is not None:
             published.append(replace(latest, following=None))  # a pass holds bare counts: it goes no further than here
-            if not isinstance(following, Published):
-                self._count(source, following, num_records)
-                following = following.publish(self.randomness, num_records)
-            latest = following
+            match following:
+                case Published():
+                    latest = following
+                case _:
+                    self._count(source, following, num_records)
+                    latest = following.publish(self.randomness, num_records)
         return [*published, latest]
 
     def _count(self, source: Source, counting: Pass, expected: int | None = None) -> int:
@@ -155,7 +155,6 @@ class Door:
         if mechanism is None or first.total is None:
             raise MicrotomeError("a release does not say how it was made; nothing was written")
         return Manifest(
-            kind=self.settings.kind,
             software=f"microtome {microtome.__version__}",
             promise=self._promise(published),
             mechanism=mechanism,
@@ -177,7 +176,7 @@ class Door:
             delta=self.settings.delta,
             neighbours=self.settings.neighbours,
             accountant=self.settings.accountant,
-            private=type(self.randomness) is SystemRandomness,
+            private=is_unpredictable(self.randomness),
             events=tuple(event for part in published for event in part.events),
         )
 

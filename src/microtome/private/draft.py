@@ -15,6 +15,7 @@ import pyarrow as pa
 from microtome.errors import SchemaError
 from microtome.private.table import open_table
 from microtome.schema import Column, Kind, Schema
+from microtome.schema.frame_layout import with_frame_types
 
 _IDENTIFIER = re.compile(
     r"(^|[_\s.-])(id|uuid|guid|ssn|email|e-mail|phone|telephone|address|iban|passport|url|first_?name|"
@@ -39,7 +40,7 @@ def draft_schema(source: Any, *, target: str | None = None, skip: tuple[str, ...
     if unknown:
         raise SchemaError(f"{table.origin}: no column {unknown[0]!r} to leave out; it has {', '.join(table.types)}")
     columns = [_draft_column(name, kind) for name, kind in table.types.items() if name not in skip]
-    return Schema(columns=tuple(columns), target=target, drafted=True)
+    return with_frame_types(Schema(columns=tuple(columns), target=target, drafted=True), source)
 
 
 def _draft_column(name: str, arrow_type: pa.DataType) -> Column:

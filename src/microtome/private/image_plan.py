@@ -21,22 +21,12 @@ from dataclasses import dataclass
 
 from scipy.stats import binom, norm
 
-from microtome.accounting import (
-    Directions,
-    Event,
-    FailureEvent,
-    GaussianEvent,
-    SliceEvent,
-    SubsampledEvent,
-    calibrate_noise,
-)
-from microtome.private.plan import ROUNDING
-from microtome.private.settings import PrivacySettings
+from microtome.accounting import Event, FailureEvent, GaussianEvent
+from microtome.private.plan import ROUNDING, SlicePlan, unit_noise
 from microtome.published import ReleaseKind
 from microtome.schema import ImageSchema
+from microtome.settings import IMAGE_PROFILE, PrivacySettings
 
-IMAGE_PROFILE_SHARE = 0.05
-"""What counts of images get unless told otherwise: a number a class, known well enough with little."""
 _MEAN_SHARE = 0.2
 """Share of what the profile leaves that class means get; the rest is for second moments, which have more to say."""
 _SPREAD_SHARE = 0.05
@@ -70,21 +60,11 @@ class MomentPlan:
     events: tuple[Event, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ImageSlicePlan:
-    """The pass of a records release after the profile."""
-
-    law: Directions
-    noise_scale: float
-    row_distance: float
-    events: tuple[Event, ...]
-
-
 def plan_image_profile(settings: PrivacySettings) -> ImageProfilePlan:
     """The profile's share of the budget."""
     changed = 2 * settings.neighbours.cells_changed
     rounding = FailureEvent(probability=changed * ROUNDING, reason="rounding of the profile")
-    mu = math.sqrt(settings.profile_share) / _unit_noise(settings, [rounding])
+    mu = math.sqrt(settings.share_of_profile(IMAGE_PROFILE)) / unit_noise(settings, [rounding])
     return ImageProfilePlan(noise=math.sqrt(changed) / mu, events=(GaussianEvent(mu=mu), rounding))
 
 
@@ -93,7 +73,7 @@ def plan_moments(settings: PrivacySettings, schema: ImageSchema, spent: Sequence
     neighbours = settings.neighbours
     touched = neighbours.cells_changed * (schema.dim + schema.dim * (schema.dim + 1) // 2 + 1)
     rounding = FailureEvent(probability=touched * ROUNDING, reason="rounding of the moments")
-    mu = 1.0 / _unit_noise(settings, [*spent, rounding])
+    mu = 1.0 / unit_noise(settings, [*spent, rounding])
     mean_mu, moment_mu = mu * math.sqrt(_MEAN_SHARE), mu * math.sqrt(1.0 - _MEAN_SHARE)
     mean_shift, moment_shift = neighbours.row_distance(nonnegative=False), math.sqrt(neighbours.cells_changed)
     return MomentPlan(
@@ -104,33 +84,27 @@ def plan_moments(settings: PrivacySettings, schema: ImageSchema, spent: Sequence
     )
 
 
-def plan_image_slices(settings: PrivacySettings, schema: ImageSchema, spent: Sequence[Event]) -> ImageSlicePlan:
+def plan_image_slices(settings: PrivacySettings, schema: ImageSchema, spent: Sequence[Event]) -> SlicePlan:
     """The least noise with which profile and slices together keep the promise.
 
     Blanking an image turns its row into a null row of the same class. Replacing it moves a row by at most 2 within a
     class, or by 1 in each of two.
     """
     law = settings.direction_law(schema.dim)
-    distance = settings.neighbours.row_distance(nonnegative=False)
     failures = (
         FailureEvent(probability=2 * law.count * ROUNDING, reason="rounding of the slices"),
         FailureEvent(probability=_OVERFLOW_SHARE * settings.delta, reason="a class overflows its rows"),
     )
-
-    def events(noise_scale: float) -> tuple[Event, ...]:
-        sliced = SliceEvent(directions=law, row_distance=distance, noise_scale=noise_scale)
-        if settings.subsample is None:
-            return (sliced, *failures)
-        symmetric = settings.neighbours.symmetric
-        return (SubsampledEvent(rate=settings.subsample, event=sliced, symmetric=symmetric), *failures)
-
-    noise_scale = calibrate_noise(
-        lambda scale: [*spent, *events(scale)],
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        accountant=settings.accountant,
+    plan = SlicePlan(
+        law=law,
+        fills_rows=settings.fills_rows,
+        noise_scale=1.0,
+        row_distance=settings.neighbours.row_distance(nonnegative=False),
+        subsample=settings.subsample,
+        symmetric=settings.neighbours.symmetric,
+        failures=failures,
     )
-    return ImageSlicePlan(law=law, noise_scale=noise_scale, row_distance=distance, events=events(noise_scale))
+    return plan.calibrated(settings, spent)
 
 
 def class_rows(counts: Sequence[float], noise: float, settings: PrivacySettings) -> tuple[int, ...]:
@@ -148,18 +122,10 @@ def class_rows(counts: Sequence[float], noise: float, settings: PrivacySettings)
 
 def expected_image_bytes(settings: PrivacySettings, schema: ImageSchema, num_images: int, count_noise: float) -> int:
     """The size of a release before anything is published: that of its rows if classes are alike, or of its moments."""
-    if settings.kind is ReleaseKind.AGGREGATES:
-        return 8 * schema.num_classes * (schema.dim**2 + 2 * schema.dim + 1)
-    alike = [num_images / schema.num_classes] * schema.num_classes
-    law = settings.direction_law(schema.dim)
-    return 2 * law.count * sum(class_rows(alike, count_noise, settings)) + 8 * law.dim * law.count
-
-
-def _unit_noise(settings: PrivacySettings, others: Sequence[Event]) -> float:
-    """Noise of one number of sensitivity 1 that fits beside the other events."""
-    return calibrate_noise(
-        lambda scale: [*others, GaussianEvent(mu=1.0 / scale)],
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        accountant=settings.accountant,
-    )
+    match settings.kind:
+        case ReleaseKind.AGGREGATES:
+            return 8 * schema.num_classes * (schema.dim**2 + 2 * schema.dim + 1)
+        case ReleaseKind.RECORDS:
+            alike = [num_images / schema.num_classes] * schema.num_classes
+            law = settings.direction_law(schema.dim)
+            return 2 * law.count * sum(class_rows(alike, count_noise, settings)) + 8 * law.dim * law.count

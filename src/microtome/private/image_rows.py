@@ -30,15 +30,17 @@ class ImageBlock:
         return len(self.rows)
 
 
-def open_images(source: Any, *, labels: str | Path | None = None, part: str | None = None) -> ImageSet:
+def open_images(source: Any) -> ImageSet:
     """An image set from a path or from memory."""
-    if isinstance(source, ImageSet):
-        if labels is not None or part is not None:
-            raise TableError("labels and part say where in a file to look; images in memory have none")
-        return source
-    if isinstance(source, str | Path):
-        return read_images(source, labels=labels, part=part)
-    raise TableError(f"cannot read images from {type(source).__name__}; give a path, or ImageSet.from_arrays(…)")
+    match source:
+        case ImageSet():
+            return source
+        case str() | Path():
+            return read_images(source)
+        case _:
+            raise TableError(
+                f"cannot read images from {type(source).__name__}; give a path, or ImageSet.from_arrays(…)"
+            )
 
 
 class PrivateImages:

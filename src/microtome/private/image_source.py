@@ -16,9 +16,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from microtome.errors import ParameterError
 from microtome.private.image_plan import (
     ImageProfilePlan,
-    ImageSlicePlan,
     MomentPlan,
     class_rows,
     expected_image_bytes,
@@ -30,8 +30,8 @@ from microtome.private.image_rows import ImageBlock, PrivateImages
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums, check_count
 from microtome.private.memory import check_memory
 from microtome.private.passes import Blocks, Pass, Plan, Published
+from microtome.private.plan import SlicePlan
 from microtome.private.randomness import GRID, Randomness, poisson_sample
-from microtome.private.settings import PrivacySettings, RunSettings
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.published import (
     ContainerWriter,
@@ -44,6 +44,7 @@ from microtome.published import (
 )
 from microtome.published.image_centres import Contrast, class_centres, contrast, residual_radii
 from microtome.schema import ImageCode, ImageSchema
+from microtome.settings import IMAGE_PROFILE, NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings, RunSettings
 
 Floats = NDArray[np.float64]
 _COPIES_IN_MEMORY = 4
@@ -83,9 +84,11 @@ class ImageSource:
     def plan(self, settings: PrivacySettings, run: RunSettings) -> Plan:
         """Counts by class and contrast, and what follows them."""
         schema = self.images.schema
+        if settings.pivot != NO_PIVOT or settings.focus not in (TARGET, NO_FOCUS):
+            raise ParameterError("images are always counted by their label: a pivot or a focus is for tables")
         check_count(self.num_records, self.origin)
         profile = plan_image_profile(settings)
-        second: MomentPlan | ImageSlicePlan
+        second: MomentPlan | SlicePlan
         match settings.kind:
             case ReleaseKind.AGGREGATES:
                 second = plan_moments(settings, schema, profile.events)
@@ -130,7 +133,7 @@ class ImageProfilePass:
         settings: PrivacySettings,
         schema: ImageSchema,
         plan: ImageProfilePlan,
-        second: MomentPlan | ImageSlicePlan,
+        second: MomentPlan | SlicePlan,
     ) -> None:
         self.width = _width(schema)
         self._settings, self._schema, self._plan, self._second = settings, schema, plan, second
@@ -164,9 +167,11 @@ class ImageProfilePass:
         )
 
     def _following(self, known: Known, randomness: Randomness) -> Pass | Published:
-        if isinstance(self._second, MomentPlan):
-            return MeanPass(known, self._second)
-        return _sliced(known, self._second, randomness)
+        match self._second:
+            case MomentPlan() as plan:
+                return MeanPass(known, plan)
+            case SlicePlan() as plan:
+                return _sliced(known, plan, randomness)
 
 
 class MeanPass:
@@ -220,7 +225,7 @@ class MomentPass:
         known, plan = self._known, self._plan
         second, spreads = self._sums.publish(plan.second_noise, plan.spread_noise, randomness)
         mechanism = ImageMomentsMechanism(
-            profile_share=known.settings.profile_share,
+            profile_share=known.settings.share_of_profile(IMAGE_PROFILE),
             radius=known.scale.radius,
             residual_radius=self._radii[0],
             spread_radius=self._radii[1],
@@ -233,7 +238,7 @@ class MomentPass:
         return Published(events=plan.events, arrays=arrays, mechanism=mechanism)
 
 
-def _sliced(known: Known, plan: ImageSlicePlan, randomness: Randomness) -> Published:
+def _sliced(known: Known, plan: SlicePlan, randomness: Randomness) -> Published:
     """What follows the profile of a release of records."""
     sizes = class_rows(known.counts.tolist(), known.count_noise, known.settings)
     directions = draw_directions(plan.law, randomness, known.schema.dim)
@@ -253,7 +258,7 @@ def _sliced(known: Known, plan: ImageSlicePlan, randomness: Randomness) -> Publi
             noise_scale=plan.noise_scale,
             grid_step=plan.noise_scale / GRID,
             row_distance=plan.row_distance,
-            profile_share=known.settings.profile_share,
+            profile_share=known.settings.share_of_profile(IMAGE_PROFILE),
             subsample=known.settings.subsample,
             capacity=known.settings.capacity,
         ),

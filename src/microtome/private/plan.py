@@ -20,15 +20,17 @@ from microtome.accounting import (
     GaussianEvent,
     SliceEvent,
     SubsampledEvent,
-    calibrate_noise,
+    default_delta,
 )
 from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.private.profile import ProfileBudget
-from microtome.private.settings import FINENESS, PrivacySettings
 from microtome.private.slicing import MOST_COORDINATES
 from microtome.published import ReleaseKind
-from microtome.schema import Schema, largest_dim, rounding_classes
+from microtome.schema import COARSE, FINE, Schema, largest_dim, rounding_classes
+from microtome.settings import TABLE_PROFILE, PrivacySettings
 
+FINENESS = {ReleaseKind.RECORDS: COARSE, ReleaseKind.AGGREGATES: FINE}
+"""How finely values are told apart, where the schema does not say."""
 _FAILURE_SHARE = 0.05
 """Share of δ given to each kind of failure that the mechanism can trade against noise."""
 _ROUNDED_UP = 1e-12
@@ -82,18 +84,25 @@ class SlicePlan:
             return (sliced, *self.failures)
         return (SubsampledEvent(rate=self.subsample, event=sliced, symmetric=self.symmetric), *self.failures)
 
+    def calibrated(self, settings: PrivacySettings, spent: Sequence[Event]) -> SlicePlan:
+        """The same with the least noise that keeps the promise together with what is spent."""
+        noise_scale = settings.noise(lambda scale: [*spent, *replace(self, noise_scale=scale).events])
+        return replace(self, noise_scale=noise_scale)
+
     def for_rows(self, dim: int) -> SlicePlan:
         """The same for rows of the length that the profile has settled, at the same cost."""
         law = self.law
         if dim > law.dim:
             raise MicrotomeError(f"rows have {dim} coordinates, where {law.dim} was the most; nothing more is released")
-        if law.kind is DirectionKind.GAUSSIAN:
-            stretched = self.noise_scale * math.sqrt(law.dim / dim) * (1.0 + _ROUNDED_UP)
-            return replace(self, law=replace(law, dim=dim), noise_scale=stretched)
-        if self.fills_rows:
-            slices = -(-dim // law.slice_dim)
-            return replace(self, law=replace(law, dim=slices * law.slice_dim, num_slices=slices))
-        return self
+        match law.kind:
+            case DirectionKind.GAUSSIAN:
+                stretched = self.noise_scale * math.sqrt(law.dim / dim) * (1.0 + _ROUNDED_UP)
+                return replace(self, law=replace(law, dim=dim), noise_scale=stretched)
+            case DirectionKind.ORTHOGONAL if self.fills_rows:
+                slices = -(-dim // law.slice_dim)
+                return replace(self, law=replace(law, dim=slices * law.slice_dim, num_slices=slices))
+            case DirectionKind.ORTHOGONAL | DirectionKind.FIXED:
+                return self
 
 
 def check_size(settings: PrivacySettings, num_records: int, origin: str) -> None:
@@ -108,9 +117,11 @@ def check_size(settings: PrivacySettings, num_records: int, origin: str) -> None
         )
     bound = settings.capacity or num_records
     if settings.delta * bound >= 1 and not settings.allow_large_delta:
+        public = settings.public_size(num_records)
+        what = "too large for this table" if public is None else f"not below 1/{public}"
         raise ParameterError(
-            f"delta is {settings.delta}, not below 1/{bound}: such a δ would permit publishing some record whole; "
-            "take a smaller one (10⁻⁶ is usual), or insist with --allow-large-delta"
+            f"delta is {settings.delta}, {what}: such a δ would permit publishing some record whole; "
+            f"take {default_delta(public):g}, which is chosen if you give none, or insist with --allow-large-delta"
         )
 
 
@@ -143,20 +154,19 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     failures: list[Event] = [FailureEvent(probability=touched * ROUNDING, reason="rounding of the profile")]
     if threshold:
         failures.append(FailureEvent(probability=threshold, reason="a category of one record alone shows"))
-    total_mu = 1.0 / calibrate_noise(
-        lambda scale: [GaussianEvent(mu=1.0 / scale), *failures],
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        accountant=settings.accountant,
-    )
-    mu = math.sqrt(settings.profile_share) * total_mu
+    mu = math.sqrt(settings.share_of_profile(TABLE_PROFILE)) / unit_noise(settings, failures)
     budget = ProfileBudget(mu=mu, threshold_delta=threshold, neighbours=settings.neighbours)
     return ProfilePlan(budget=budget, events=(GaussianEvent(mu=mu), *failures))
 
 
+def unit_noise(settings: PrivacySettings, others: Sequence[Event]) -> float:
+    """Noise of one number of sensitivity 1 that fits beside the other events."""
+    return settings.noise(lambda scale: [*others, GaussianEvent(mu=1.0 / scale)])
+
+
 def plan_slices(settings: PrivacySettings, schema: Schema, spent: Sequence[Event]) -> SlicePlan:
     """The least noise with which profile and slices together keep the promise, for the longest rows there can be."""
-    law = settings.direction_law(longest_rows(schema))
+    law, neighbours = settings.direction_law(longest_rows(schema)), settings.neighbours
     if law.dim > MOST_COORDINATES:
         raise ParameterError(
             f"encoded rows may have {law.dim:,} coordinates, and products are exact up to {MOST_COORDINATES:,}; "
@@ -170,15 +180,9 @@ def plan_slices(settings: PrivacySettings, schema: Schema, spent: Sequence[Event
         law=law,
         fills_rows=settings.fills_rows,
         noise_scale=1.0,
-        row_distance=settings.row_distance,
+        row_distance=neighbours.row_distance(nonnegative=not neighbours.centred),
         subsample=settings.subsample,
-        symmetric=settings.neighbours.symmetric,
+        symmetric=neighbours.symmetric,
         failures=tuple(failures),
     )
-    noise_scale = calibrate_noise(
-        lambda scale: [*spent, *replace(plan, noise_scale=scale).events],
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        accountant=settings.accountant,
-    )
-    return replace(plan, noise_scale=noise_scale)
+    return plan.calibrated(settings, spent)

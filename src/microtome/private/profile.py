@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from microtome.accounting import Neighbours
-from microtome.errors import TableError
+from microtome.errors import TableError, together
 from microtome.private.cell_index import cell_indices, checked, numbers_within_bounds
 from microtome.private.randomness import GRID, Randomness, noisy_counts
 from microtome.schema import (
@@ -103,8 +103,7 @@ class Tally:
         self._columns = schema.columns
         self._cells = [initial_cells(column) for column in schema.columns]
         self._counts = [np.zeros(0 if cells is None else len(cells), np.int64) for cells in self._cells]
-        found = enumerate(map(rounding_classes, schema.columns))
-        self._classes = {index: classes for index, classes in found if classes is not None}
+        self._classes = {at: one for at, one in enumerate(map(rounding_classes, schema.columns)) if one is not None}
         self._rounding = {index: np.zeros(len(classes), np.int64) for index, classes in self._classes.items()}
         self._values: list[Counter[object]] = [Counter() for _ in self._cells]
         self._lock = Lock()
@@ -113,19 +112,22 @@ class Tally:
         """Count the rows of a block."""
         with self._lock:
             self.num_rows += block.num_rows
-        for index, column in enumerate(self._columns):
-            array = block.column(index).combine_chunks()
-            cells = self._cells[index]
-            if cells is None:
-                self._add_values(index, column, pc.value_counts(checked(array, column)))
-            else:
-                counts = np.bincount(cell_indices(array, column, cells), minlength=len(cells))
-                with self._lock:
-                    self._counts[index] += counts
-            if index in self._classes:
-                counts = self._classes[index].count(numbers_within_bounds(array, column))
-                with self._lock:
-                    self._rounding[index] += counts
+        with together() as attempts:
+            for index, column in enumerate(self._columns):
+                with attempts:
+                    self._add_column(index, column, block.column(index).combine_chunks())
+
+    def _add_column(self, index: int, column: Column, array: pa.Array) -> None:
+        if (cells := self._cells[index]) is None:
+            self._add_values(index, column, pc.value_counts(checked(array, column)))
+        else:
+            counts = np.bincount(cell_indices(array, column, cells), minlength=len(cells))
+            with self._lock:
+                self._counts[index] += counts
+        if index in self._classes:
+            counts = self._classes[index].count(numbers_within_bounds(array, column))
+            with self._lock:
+                self._rounding[index] += counts
 
     def merge(self, other: Tally) -> None:
         """Add what another of the same schema has counted."""

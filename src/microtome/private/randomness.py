@@ -34,6 +34,18 @@ class Randomness(Protocol):
         ...
 
 
+class ReleaseRandomness(Randomness, Protocol):
+    """All randomness of one release."""
+
+    def require_secret(self) -> object:
+        """What streams are keyed by; an error if it is gone."""
+        ...
+
+    def forget(self) -> None:
+        """Drop it: the release is made, and no stream is needed again."""
+        ...
+
+
 class SystemRandomness:
     """Streams keyed by a secret of the operating system. The only ``Randomness`` of a private release."""
 
@@ -55,6 +67,11 @@ class SystemRandomness:
     def forget(self) -> None:
         """Drop the secret: no stream can be had again."""
         self._secret = None
+
+
+def is_unpredictable(randomness: Randomness) -> bool:
+    """Whether what is made with it may be called private: not with any other source, nor with a variant of this one."""
+    return type(randomness) is SystemRandomness
 
 
 def poisson_sample(count: int, rate: float, stream: np.random.Generator) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ from enum import Enum, auto
 from pathlib import Path
 
 from microtome.accounting import Event, Ledger
-from microtome.private.settings import PrivacySettings
+from microtome.settings import PrivacySettings
 
 
 class _Stage(Enum):

@@ -34,17 +34,18 @@ def draw_directions(law: Directions, randomness: Randomness, num_coordinates: in
 
     With ``num_coordinates``, the part of U that rows of this length meet, those that follow being zero.
     """
-    if law.kind is DirectionKind.FIXED:
-        raise MicrotomeError("directions are drawn by the mechanism; it takes none from its caller")
-    if law.kind is DirectionKind.GAUSSIAN:
-        gaussian: NDArray[np.float64] = randomness.stream("directions").standard_normal((law.dim, law.count))
-        gaussian /= np.sqrt(law.dim)
-        return gaussian[:num_coordinates]
-    widths = [law.dim] * law.full_blocks + [law.cut_columns] * (law.cut_columns > 0)
-    blocks = [
-        haar_columns(law.dim, width, randomness.stream("directions", index)) for index, width in enumerate(widths)
-    ]
-    return np.ascontiguousarray(np.concatenate(blocks, axis=1)[:num_coordinates])
+    match law.kind:
+        case DirectionKind.FIXED:
+            raise MicrotomeError("directions are drawn by the mechanism; it takes none from its caller")
+        case DirectionKind.GAUSSIAN:
+            gaussian: NDArray[np.float64] = randomness.stream("directions").standard_normal((law.dim, law.count))
+            gaussian /= np.sqrt(law.dim)
+            return gaussian[:num_coordinates]
+        case DirectionKind.ORTHOGONAL:
+            widths = [law.dim] * law.full_blocks + [law.cut_columns] * (law.cut_columns > 0)
+            streams = (randomness.stream("directions", index) for index in range(len(widths)))
+            blocks = [haar_columns(law.dim, width, stream) for width, stream in zip(widths, streams, strict=True)]
+            return np.ascontiguousarray(np.concatenate(blocks, axis=1)[:num_coordinates])
 
 
 @dataclass(frozen=True, kw_only=True)

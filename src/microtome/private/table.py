@@ -11,7 +11,7 @@ import gzip
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from microtome.errors import TableError
+from microtome.errors import TableError, together
 from microtome.schema import Column, Schema
 
 _BATCH_ROWS = 65_536
@@ -61,6 +61,13 @@ class PrivateTable:
                 waiting, held = table.slice(whole).to_batches(), held - whole
         if held:
             yield pa.Table.from_batches(waiting).combine_chunks()
+
+    def counted(self, schema: Schema) -> PrivateTable:
+        """The same with its number of rows, read off the file if need be: only for whom that number is public."""
+        self.check_columns(schema)
+        if self.num_rows is not None:
+            return self
+        return replace(self, num_rows=sum(batch.num_rows for batch in self.stream(schema.columns[:1])))
 
     def check_columns(self, schema: Schema) -> None:
         """Refuse a schema with columns that the table has not."""
@@ -199,14 +206,13 @@ def _refuse_repeated(names: Sequence[str], origin: str) -> None:
 def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int) -> pa.RecordBatch:
     """The batch's columns in the schema's order and types."""
     arrays = []
-    for column in schema.columns:
-        array = batch.column(column.name)
-        try:
-            arrays.append(_cast(array, column.arrow_type))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise TableError(
-                f"{origin}: column {column.name!r}, rows from {first_row}: not all values are {column.dtype}: {error}"
-            ) from error
+    with together() as attempts:
+        for column in schema.columns:
+            try:
+                arrays.append(_cast(batch.column(column.name), column.arrow_type))
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                where = f"{origin}: column {column.name!r}, rows from {first_row}"
+                attempts.errors.append(TableError(f"{where}: not all values are {column.dtype}: {error}"))
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
 

@@ -21,16 +21,17 @@ from microtome.private.cell_index import cell_indices
 from microtome.private.memory import check_memory
 from microtome.private.passes import Blocks, Pass, Plan, Published
 from microtome.private.pipeline import ordered_map
-from microtome.private.plan import ProfilePlan, SlicePlan, padded_rows, plan_profile, plan_slices
+from microtome.private.plan import FINENESS, ProfilePlan, SlicePlan, padded_rows, plan_profile, plan_slices
 from microtome.private.profile import Profile, Tally, histogram_noise
 from microtome.private.randomness import GRID, Randomness, poisson_sample
-from microtome.private.settings import FINENESS, PrivacySettings, RunSettings
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
-from microtome.published import AggregateMechanism, ContainerWriter, Mechanism, ReleaseKind, check_space, digest
+from microtome.progress import Tell
+from microtome.published import AggregateMechanism, ContainerWriter, Focus, Mechanism, ReleaseKind, check_space, digest
 from microtome.schema import Codebook, Schema, initial_cells, largest_dim
 from microtome.schema.margins import rare_share
+from microtome.settings import TABLE_PROFILE, PrivacySettings, RunSettings
 
 _HEADER_BYTES = 1 << 16
 _CELL_BYTES = 64
@@ -49,11 +50,13 @@ class TableSource:
         table: The private rows.
         schema: What is public about them.
         null_records: Empty records beyond those of the table, which no file format can express.
+        foresee: Told the number of records before anything is spent; refuses what would be worth nothing.
     """
 
     table: PrivateTable
     schema: Schema
     null_records: int = 0
+    foresee: Callable[[PrivacySettings, Schema, int | None, Tell], None] = lambda *_: None
 
     @property
     def origin(self) -> str:
@@ -77,6 +80,7 @@ class TableSource:
         """The profile, and what follows it."""
         _require_confirmed(self.schema)
         self.table.check_columns(self.schema)
+        self.foresee(settings, self.schema, self.num_records, run.tell)
         profile = plan_profile(settings, self.schema)
         second: _Tables | _Rows
         match settings.kind:
@@ -138,7 +142,7 @@ class ProfilePass:
             self._plan.budget,
             randomness,
             num_records=num_records,
-            centred=self._settings.centred,
+            centred=self._settings.neighbours.centred,
             fineness=FINENESS[self._settings.kind],
         )
 
@@ -156,7 +160,7 @@ class _Tables:
         return self.budget.events
 
     def following(self, profile: Profile, num_records: int, randomness: Randomness) -> Pass:
-        return PairTablePass(self.settings, self.schema, profile.codebook, self.budget)
+        return PairTablePass(self.settings, self.schema, profile, self.budget)
 
     def room(self, longest: int, num_records: int, origin: str) -> int:
         """Bytes of the tables; memory for them is checked at once."""
@@ -170,9 +174,10 @@ class PairTablePass:
 
     stage = "aggregates"
 
-    def __init__(self, settings: PrivacySettings, schema: Schema, codebook: Codebook, budget: TableBudget) -> None:
+    def __init__(self, settings: PrivacySettings, schema: Schema, profile: Profile, budget: TableBudget) -> None:
+        codebook = profile.codebook
         self.width = codebook.dim
-        self._plan = plan_aggregates(settings, schema, codebook, budget)
+        self._plan = plan_aggregates(settings, schema, codebook, budget, profile.total)
         self._settings, self._schema, self._codebook = settings, schema, codebook
         self._tally = AggregateTally(codebook, self._plan)
 
@@ -187,15 +192,21 @@ class PairTablePass:
     def publish(self, randomness: Randomness, num_records: int) -> Published:
         """The tables under noise."""
         plan = self._plan
-        first, second = self._tally.publish(randomness)
         mechanism = AggregateMechanism(
             pivot=None if plan.pivot is None else self._schema.names[plan.pivot],
             num_classes=plan.num_classes,
-            profile_share=self._settings.profile_share,
+            profile_share=self._settings.share_of_profile(TABLE_PROFILE),
             first_noise=tuple(plan.first_noise.tolist()),
             pair_noise=tuple(tuple(row) for row in plan.pair_noise.tolist()),
+            focus=None
+            if plan.focus is None
+            else Focus(
+                column=self._schema.names[plan.focus],
+                groups=tuple(plan.groups.tolist()),
+                noise=tuple(tuple(row) for row in plan.triple_noise.tolist()),
+            ),
         )
-        arrays = {"aggregates/first": first, "aggregates/second": second}
+        arrays = {f"aggregates/{name}": array for name, array in self._tally.publish(randomness).items()}
         return Published(events=plan.events, arrays=arrays, mechanism=mechanism)
 
 
@@ -217,7 +228,7 @@ class _Rows:
         slicing = SlicingMechanism(
             directions=directions,
             noise_scale=plan.noise_scale,
-            nonnegative=not self.settings.centred,
+            nonnegative=not self.settings.neighbours.centred,
             randomness=randomness,
         )
         rows = SlicedRows(
@@ -232,7 +243,7 @@ class _Rows:
             noise_scale=plan.noise_scale,
             grid_step=plan.noise_scale / GRID,
             row_distance=plan.row_distance,
-            profile_share=self.settings.profile_share,
+            profile_share=self.settings.share_of_profile(TABLE_PROFILE),
             subsample=self.settings.subsample,
             capacity=self.settings.capacity,
         )

@@ -1,7 +1,7 @@
 """The artefact that anybody may hold: its format, its manifest, and how to read it."""
 
 from microtome.published.aggregates import AggregatesRelease
-from microtome.published.artefact import Artefact, Release, keep_temporary
+from microtome.published.artefact import Artefact, Release, keep_temporary, narrowed, unknown_release
 from microtome.published.container import ContainerWriter, check_output, check_space, digest
 from microtome.published.description import contents_in_words, promise_in_words, summary
 from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
@@ -9,6 +9,7 @@ from microtome.published.manifest import (
     AggregateMechanism,
     AnyMechanism,
     Contents,
+    Focus,
     ImageMomentsMechanism,
     ImageRowsMechanism,
     Manifest,
@@ -26,6 +27,7 @@ __all__ = [
     "Artefact",
     "ContainerWriter",
     "Contents",
+    "Focus",
     "ImageMomentsMechanism",
     "ImageMomentsRelease",
     "ImageRelease",
@@ -44,7 +46,9 @@ __all__ = [
     "contents_in_words",
     "digest",
     "keep_temporary",
+    "narrowed",
     "promise_in_words",
     "summary",
     "two_way_tables",
+    "unknown_release",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,19 @@ class AggregatesRelease(Release):
         first: Noisy counts of every level by class (classes × d); zero where not measured.
         second: Noisy counts of every pair of levels of two columns by class (classes × d × d), symmetric; zero
             within columns and wherever the pivot is involved.
+        third: The same by groups of levels of the focus (groups × d × d); none without a focus.
     """
 
-    def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
+    holds: ClassVar[str] = "a table (aggregates)"
+
+    def __init__(
+        self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]], mechanism: AggregateMechanism
+    ) -> None:
         super().__init__(path, manifest, arrays)
+        self.mechanism = mechanism
         self.first: NDArray[np.float64] = arrays["aggregates/first"]
         self.second: NDArray[np.float64] = arrays["aggregates/second"]
-
-    @property
-    def mechanism(self) -> AggregateMechanism:
-        """How the tables were made."""
-        assert isinstance(self.manifest.mechanism, AggregateMechanism)
-        return self.manifest.mechanism
+        self.third: NDArray[np.float64] | None = arrays.get("aggregates/third")
 
     @property
     def pivot(self) -> int | None:
@@ -48,6 +49,12 @@ class AggregatesRelease(Release):
         owners = self._owners()
         return np.array(self.mechanism.pair_noise)[owners][:, owners]
 
+    def third_noise(self) -> NDArray[np.float64]:
+        """Standard deviation of the noise of each entry of ``third``; 0 where there is none."""
+        owners, focus = self._owners(), self.mechanism.focus
+        noise = np.zeros_like(self.mechanism.pair_noise) if focus is None else np.array(focus.noise)
+        return np.asarray(noise[owners][:, owners], dtype=np.float64)
+
     def _owners(self) -> NDArray[np.int64]:
         """The column of each coordinate."""
         return np.concatenate([np.full(block.width, index) for index, block in enumerate(self.codebook.blocks)])
@@ -59,9 +66,23 @@ class AggregatesRelease(Release):
             raise ReleaseError(f"its tables are {self.first.shape} and {self.second.shape}, not as the manifest says")
         if np.shape(self.mechanism.pair_noise) != (columns, columns) or len(self.mechanism.first_noise) != columns:
             raise ReleaseError("its noise levels do not fit its columns")
+        self._check_focus()
         if self.manifest.contents.num_records <= 0:
             raise ReleaseError(f"num_records is {self.manifest.contents.num_records}; it must be above 0")
         if self.mechanism.pivot is not None and self.mechanism.pivot not in self.schema.names:
             raise ReleaseError(f"its pivot {self.mechanism.pivot!r} is not a column")
         if classes != (1 if self.pivot is None else self.codebook.codes[self.pivot].num_levels):
             raise ReleaseError(f"its {classes} classes are not those of its pivot")
+
+    def _check_focus(self) -> None:
+        focus, dim, columns = self.mechanism.focus, self.codebook.dim, len(self.codebook.codes)
+        if (focus is None) != (self.third is None):
+            raise ReleaseError("its tables of three columns are not as the manifest says")
+        if focus is None or self.third is None:
+            return
+        if focus.column not in self.schema.names or self.pivot is not None:
+            raise ReleaseError(f"its focus {focus.column!r} is not a column, or there is a pivot beside it")
+        levels = self.codebook.codes[self.schema.names.index(focus.column)].num_levels
+        shapes = (len(focus.groups), np.shape(focus.noise), self.third.shape)
+        if shapes != (levels, (columns, columns), (focus.num_groups, dim, dim)):
+            raise ReleaseError("its tables of three columns do not fit its columns")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import weakref
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
+from microtome.card import Card, Carded
 from microtome.errors import MicrotomeError, ReleaseError
 from microtome.file_kind import mistaken_for
 from microtome.published.consistency import check_events
@@ -24,18 +24,18 @@ from microtome.published.manifest import (
     ImageRowsMechanism,
     Manifest,
     Mechanism,
-    ReleaseKind,
 )
 from microtome.schema import Codebook, Schema
-from microtome.schema.image import KEY as IMAGES
 from microtome.whole_file import whole_file
 
 _WRONG_CONTENTS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 """What reading a manifest that makes no sense may raise."""
 
 
-class Artefact:
+class Artefact(Carded):
     """A published file, of a table or of images. Open one with ``load``."""
+
+    holds: ClassVar[str] = "any data"
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
@@ -74,10 +74,7 @@ class Artefact:
                 arrays = {name: file.get_tensor(name) for name in names}
             _check_arrays(manifest, arrays)
             manifest.promise.verify()
-            release = _class_of(manifest)(path, manifest, arrays)
-            if not isinstance(release, cls):
-                held, wanted = ("a table", "images") if isinstance(release, Release) else ("images", "a table")
-                raise ReleaseError(f"it is a release of {held}, where one of {wanted} is needed")
+            release = narrowed(_opened(path, manifest, arrays), cls)
             release._check(verify=verify)
             check_events(manifest)
         except (SafetensorError, OSError) as error:
@@ -88,6 +85,17 @@ class Artefact:
         except _WRONG_CONTENTS as error:
             raise ReleaseError(f"{path}: its manifest is damaged: {type(error).__name__}: {error}") from error
         return release
+
+    def card(self) -> Card:
+        """What was promised, and what it holds."""
+        from microtome.published.description import contents_in_words, promise_in_words
+
+        promise, kind = self.manifest.promise, self.manifest.kind
+        what = "images" if self.manifest.mechanism.of_images else "a table"
+        return Card(
+            title=f"Release of {what}, {kind}: ε = {promise.epsilon:g}, δ = {promise.delta:g}, {promise.neighbours}",
+            lines=[*promise_in_words(self), contents_in_words(self)],
+        )
 
     def _check(self, *, verify: bool) -> None:
         """Compare the file with what the manifest says of it; read all of it if ``verify``."""
@@ -109,31 +117,44 @@ class Artefact:
 class Release(Artefact):
     """A release of a table, of either kind."""
 
+    holds: ClassVar[str] = "a table"
+
     def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
         super().__init__(path, manifest)
         self.schema = Schema.from_dict(manifest.schema)
         self.codebook = Codebook.from_parts(self.schema, manifest.codebook, arrays)
 
 
-def _class_of(manifest: Manifest) -> Callable[[Path, Manifest, dict[str, NDArray[Any]]], Artefact]:
-    """The class of a release, by its schema and kind; its mechanism has to be of that class."""
+def _opened(path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> Artefact:
+    """The release of a file, of the class that its mechanism asks for."""
     from microtome.published.aggregates import AggregatesRelease
     from microtome.published.images import ImageMomentsRelease, ImageRowsRelease
     from microtome.published.records import RecordsRelease
 
-    classes: dict[tuple[bool, ReleaseKind], tuple[Callable[..., Artefact], type]] = {
-        (True, ReleaseKind.RECORDS): (ImageRowsRelease, ImageRowsMechanism),
-        (True, ReleaseKind.AGGREGATES): (ImageMomentsRelease, ImageMomentsMechanism),
-        (False, ReleaseKind.RECORDS): (RecordsRelease, Mechanism),
-        (False, ReleaseKind.AGGREGATES): (AggregatesRelease, AggregateMechanism),
-    }
-    found, mechanism = classes[IMAGES in manifest.schema, manifest.kind]
-    if not isinstance(manifest.mechanism, mechanism):
-        raise ReleaseError(f"its mechanism is not that of {manifest.kind} of what its schema describes")
-    return found
+    match manifest.mechanism:
+        case Mechanism() as mechanism:
+            return RecordsRelease(path, manifest, arrays, mechanism)
+        case AggregateMechanism() as mechanism:
+            return AggregatesRelease(path, manifest, arrays, mechanism)
+        case ImageRowsMechanism() as mechanism:
+            return ImageRowsRelease(path, manifest, arrays, mechanism)
+        case ImageMomentsMechanism() as mechanism:
+            return ImageMomentsRelease(path, manifest, arrays, mechanism)
 
 
 Kept = TypeVar("Kept", bound=Artefact)
+
+
+def narrowed(release: Artefact, wanted: type[Kept]) -> Kept:
+    """The release, known to be of a class; one of another is refused."""
+    if not isinstance(release, wanted):
+        raise ReleaseError(f"it is a release of {release.holds}, where one of {wanted.holds} is needed")
+    return release
+
+
+def unknown_release(release: Artefact) -> ReleaseError:
+    """The end of every match over releases: a kind that it does not know is an error."""
+    return ReleaseError(f"{release.path}: nothing is known of a release of the class {type(release).__name__}")
 
 
 def keep_temporary(release: Kept, directory: Path) -> Kept:

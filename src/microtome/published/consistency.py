@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import assert_never
 
 import numpy as np
 
-from microtome.accounting import Event, GaussianEvent, Neighbours, SliceEvent, SubsampledEvent
+from microtome.accounting import Event, GaussianEvent, Neighbours, SliceEvent, SubsampledEvent, events_of
 from microtome.errors import ReleaseError
 from microtome.published.manifest import (
     AggregateMechanism,
@@ -29,7 +30,7 @@ _SLACK = 1e-6
 def check_events(manifest: Manifest) -> None:
     """Refuse events that are not those of the mechanism, the codebook and the relation."""
     promise, mechanism = manifest.promise, manifest.mechanism
-    gaussian = [event.mu for event in promise.events if isinstance(event, GaussianEvent)]
+    gaussian = [event.mu for event in events_of(GaussianEvent, promise.events)]
     changed = promise.neighbours.cells_changed
     match mechanism:
         case Mechanism():
@@ -38,6 +39,9 @@ def check_events(manifest: Manifest) -> None:
         case AggregateMechanism():
             pairs = np.array(mechanism.pair_noise, dtype=float)
             noise = [*mechanism.first_noise, *pairs[np.triu_indices(len(pairs), 1)].tolist()]
+            if mechanism.focus is not None:
+                triples = np.array(mechanism.focus.noise, dtype=float)
+                noise += triples[np.triu_indices(len(triples), 1)].tolist()
             _check_costs([_profile(manifest, changed), _counts(noise, changed)], gaussian)
         case ImageRowsMechanism():
             _check_costs([_counts([mechanism.count_noise] * 2, changed)], gaussian)
@@ -46,6 +50,8 @@ def check_events(manifest: Manifest) -> None:
             means = promise.neighbours.row_distance(nonnegative=False) / mechanism.mean_noise
             moments = _counts([mechanism.second_noise, mechanism.spread_noise], changed)
             _check_costs([_counts([mechanism.count_noise] * 2, changed), means, moments], gaussian)
+        case _:
+            assert_never(mechanism)
 
 
 def _profile(manifest: Manifest, changed: int) -> float:
@@ -77,5 +83,5 @@ def _check_slices(mechanism: Mechanism, events: Sequence[Event], relation: Neigh
     wanted: Event = sliced
     if mechanism.subsample is not None:
         wanted = SubsampledEvent(rate=mechanism.subsample, event=sliced, symmetric=relation.symmetric)
-    if [event for event in events if isinstance(event, SliceEvent | SubsampledEvent)] != [wanted]:
+    if [*events_of(SliceEvent, events), *events_of(SubsampledEvent, events)] != [wanted]:
         raise ReleaseError("its slices are not those that its events list")

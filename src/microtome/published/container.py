@@ -42,6 +42,8 @@ def digest(data: bytes | memoryview) -> str:
 
 def check_output(path: Path, *, force: bool) -> None:
     """Refuse, before anything is spent, an output that exists or cannot be created."""
+    if str(path) == "-":
+        raise OutputError("this is not written to standard output, as rows of 'microtome sample' are; give a name")
     if path.is_dir():
         raise OutputError(f"{path} is a directory; give the name of a file")
     if path.exists() and not force:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
-from microtome.accounting import Event, GaussianEvent, epsilon
+from microtome.accounting import GaussianEvent, epsilon, events_of
 from microtome.published.aggregates import AggregatesRelease
-from microtome.published.artefact import Artefact, Release
+from microtome.published.artefact import Artefact, Release, unknown_release
 from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
 from microtome.published.manifest import (
     VERSION,
@@ -17,7 +17,7 @@ from microtome.published.manifest import (
     Mechanism,
 )
 from microtome.published.records import RecordsRelease
-from microtome.schema import ColumnCode, NumberCells
+from microtome.schema import CategoryCells, ColumnCode, ImageSchema, NumberCells
 
 
 def promise_in_words(release: Artefact) -> list[str]:
@@ -25,7 +25,7 @@ def promise_in_words(release: Artefact) -> list[str]:
     manifest, promise, mechanism = release.manifest, release.manifest.promise, release.manifest.mechanism
     if not promise.private:
         return ["NOT PRIVATE: the noise of this release was injected for a test. It promises nothing."]
-    share = epsilon(_profile_events(promise.events), promise.delta)
+    share = epsilon(events_of(GaussianEvent, promise.events)[:1], promise.delta)  # the profile comes first
     lines = [
         f"This release is (ε = {promise.epsilon:g}, δ = {promise.delta:g})-differentially private, profile included.",
         f"Neighbours ({promise.neighbours}): {promise.neighbours.describes}",
@@ -47,73 +47,82 @@ def promise_in_words(release: Artefact) -> list[str]:
 
 def contents_in_words(release: Artefact) -> str:
     """What the file holds, in a sentence."""
-    if isinstance(release, ImageRelease):
-        return _images_in_words(release)
-    if isinstance(release, RecordsRelease):
-        law = release.mechanism.directions
-        return (
-            f"{release.num_rows:,} rows × {law.count} {law.kind} directions ({law.num_slices} slices of dimension "
-            f"{law.slice_dim}) of {release.codebook.dim}-dimensional encoded rows; noise σ = {release.noise_scale:.5g} "
-            f"in steps of {release.mechanism.grid_step:.3g}; expected share of null rows {release.null_share:.1%}."
-        )
-    assert isinstance(release, AggregatesRelease)
+    match release:
+        case RecordsRelease():
+            return _records_in_words(release)
+        case AggregatesRelease():
+            return _aggregates_in_words(release)
+        case ImageRowsRelease():
+            rows = release.manifest.contents.num_rows
+            return f"{_images_in_words(release.schema)}: {rows:,} rows of noise σ = {release.noise_scale:.5g}."
+        case ImageMomentsRelease(mechanism=noise):
+            return (
+                f"{_images_in_words(release.schema)}: sums with noise σ = {noise.mean_noise:.4g} and sums of products "
+                f"with noise σ = {noise.second_noise:.4g}."
+            )
+        case _:
+            raise unknown_release(release)
+
+
+def _records_in_words(release: RecordsRelease) -> str:
+    law = release.mechanism.directions
+    return (
+        f"{release.num_rows:,} rows × {law.count} {law.kind} directions ({law.num_slices} slices of dimension "
+        f"{law.slice_dim}) of {release.codebook.dim}-dimensional encoded rows; noise σ = {release.noise_scale:.5g} "
+        f"in steps of {release.mechanism.grid_step:.3g}; expected share of null rows {release.null_share:.1%}."
+    )
+
+
+def _aggregates_in_words(release: AggregatesRelease) -> str:
     noise = [value for row in release.mechanism.pair_noise for value in row if value > 0]
     spread = f"; noise σ of a count from {min(noise):.4g} to {max(noise):.4g}" if noise else ""
     by = "" if release.mechanism.pivot is None else f" in {release.mechanism.num_classes} classes"
-    return f"Counts of all pairs of {release.codebook.dim} levels of {len(release.codebook.codes)} columns{by}{spread}."
+    focus = release.mechanism.focus
+    once_more = "" if focus is None else f" The same in {focus.num_groups} groups of levels of {focus.column!r}."
+    columns = len(release.codebook.codes)
+    return f"Counts of all pairs of {release.codebook.dim} levels of {columns} columns{by}{spread}.{once_more}"
 
 
-def _images_in_words(release: ImageRelease) -> str:
-    schema = release.schema
-    what = (
+def _images_in_words(schema: ImageSchema) -> str:
+    return (
         f"Images of {schema.height} × {schema.width} pixels and {schema.channels} channels as {schema.dim} "
         f"low-frequency components, in {schema.num_classes} classes"
-    )
-    if isinstance(release, ImageRowsRelease):
-        return f"{what}: {release.manifest.contents.num_rows:,} rows of noise σ = {release.noise_scale:.5g}."
-    assert isinstance(release, ImageMomentsRelease)
-    noise = release.mechanism
-    return (
-        f"{what}: sums with noise σ = {noise.mean_noise:.4g} and sums of products with noise σ = "
-        f"{noise.second_noise:.4g}."
     )
 
 
 def _how(manifest: Manifest) -> list[str]:
     """What was noised, in words."""
-    mechanism = manifest.mechanism
-    if isinstance(mechanism, ImageMomentsMechanism):
-        return ["Aggregates: noise was added to counts, means and second moments over all images of a class."]
-    if isinstance(mechanism, ImageRowsMechanism):
-        lines = [
-            "Records: noise was added to every image. Each class is padded with null rows, so its size tells nothing "
-            "beyond the noisy count."
-        ]
-        rate = mechanism.slices.subsample
-        return lines if rate is None else [*lines, f"Each image was sampled with probability {rate:g}."]
-    if isinstance(mechanism, AggregateMechanism):
-        by = (
-            ""
-            if mechanism.pivot is None
-            else f", apart for each of the {mechanism.num_classes} classes of {mechanism.pivot!r}"
-        )
-        return [f"Aggregates: noise was added to counts over all records, of every pair of columns{by}."]
-    assert isinstance(mechanism, Mechanism)
-    lines = ["Records: noise was added to every record."]
-    if mechanism.capacity is not None:
-        lines.append(f"Rows are padded to the public capacity {mechanism.capacity:,}.")
-    if mechanism.subsample is not None:
-        lines.append(
-            f"Each record was sampled with probability {mechanism.subsample:g}; null rows pad the sample to "
-            f"{manifest.contents.num_rows:,}, so its size tells nothing."
-        )
-    return lines
+    match manifest.mechanism:
+        case ImageMomentsMechanism():
+            return ["Aggregates: noise was added to counts, means and second moments over all images of a class."]
+        case ImageRowsMechanism(slices=slices):
+            lines = [
+                "Records: noise was added to every image. Each class is padded with null rows, so its size tells "
+                "nothing beyond the noisy count."
+            ]
+            if slices.subsample is not None:
+                lines.append(f"Each image was sampled with probability {slices.subsample:g}.")
+            return lines
+        case AggregateMechanism(pivot=pivot, num_classes=classes, focus=focus):
+            by = "" if pivot is None else f", apart for each of the {classes} classes of {pivot!r}"
+            by += "" if focus is None else f", and once more by levels of {focus.column!r}"
+            return [f"Aggregates: noise was added to counts over all records, of every pair of columns{by}."]
+        case Mechanism(capacity=capacity, subsample=rate):
+            lines = ["Records: noise was added to every record."]
+            if capacity is not None:
+                lines.append(f"Rows are padded to the public capacity {capacity:,}.")
+            if rate is not None:
+                lines.append(
+                    f"Each record was sampled with probability {rate:g}; null rows pad the sample to "
+                    f"{manifest.contents.num_rows:,}, so its size tells nothing."
+                )
+            return lines
 
 
 def summary(release: Artefact) -> dict[str, Any]:
     """All figures, for ``--json``."""
     document = release.manifest.to_dict()
-    held = _table_summary(release) if isinstance(release, Release) else _image_summary(release)
+    held = _held(release)
     return {
         "file": str(release.path),
         "fingerprint": release.fingerprint,
@@ -132,24 +141,32 @@ def summary(release: Artefact) -> dict[str, Any]:
     }
 
 
-def _table_summary(release: Release) -> dict[str, Any]:
+def _held(release: Artefact) -> dict[str, Any]:
+    """What only releases of a table, or only those of images, have figures of."""
+    match release:
+        case RecordsRelease():
+            return _of_table(release, null_share=release.null_share)
+        case AggregatesRelease():
+            return _of_table(release)
+        case ImageRelease():
+            classes = release.schema.classes or ("all",)
+            return {
+                "contents": {"dim": release.schema.dim},
+                "images": release.schema.to_dict(),
+                "classes": [
+                    {"class": label, "images": float(count), "noise_scale": release.count_noise}
+                    for label, count in zip(classes, release.counts, strict=True)
+                ],
+            }
+        case _:
+            raise unknown_release(release)
+
+
+def _of_table(release: Release, **contents: float) -> dict[str, Any]:
     return {
-        "contents": {**_null_share(release), "dim": release.codebook.dim},
+        "contents": {**contents, "dim": release.codebook.dim},
         "columns": [column_summary(code) for code in release.codebook.codes],
         "target": release.schema.target,
-    }
-
-
-def _image_summary(release: Artefact) -> dict[str, Any]:
-    assert isinstance(release, ImageRelease)
-    classes = release.schema.classes or ("all",)
-    return {
-        "contents": {"dim": release.schema.dim},
-        "images": release.schema.to_dict(),
-        "classes": [
-            {"class": label, "images": float(count), "noise_scale": release.count_noise}
-            for label, count in zip(classes, release.counts, strict=True)
-        ],
     }
 
 
@@ -170,20 +187,14 @@ def column_summary(code: ColumnCode) -> dict[str, Any]:
         "noise_scale": code.noise_scale,
         "missing_share": missing,
     }
-    if isinstance(code.cells, NumberCells):
-        ends = code.cells.edges[[0, -1]] - [0.0, float(code.cells.integral)]
-        values["bounds"] = [str(value) for value in code.values_of(ends).to_pylist()]
-        if code.rounding is not None:
-            values["rounding_noise_scale"] = code.rounding.noise_scale
-    else:
-        values["categories"] = len(code.cells.categories)
+    match code.cells:
+        case NumberCells(edges=edges, integral=integral):
+            ends = edges[[0, -1]] - [0.0, float(integral)]
+            values["bounds"] = [str(value) for value in code.values_of(ends).to_pylist()]
+        case CategoryCells(categories=categories):
+            values["categories"] = len(categories)
+        case _:
+            assert_never(code.cells)
+    if code.rounding is not None:
+        values["rounding_noise_scale"] = code.rounding.noise_scale
     return values
-
-
-def _null_share(release: Release) -> dict[str, float]:
-    return {"null_share": release.null_share} if isinstance(release, RecordsRelease) else {}
-
-
-def _profile_events(events: tuple[Event, ...]) -> list[Event]:
-    """The profile comes first."""
-    return [next(event for event in events if isinstance(event, GaussianEvent))]

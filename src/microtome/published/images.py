@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ class ImageRelease(Artefact):
         contrasts: Noisy histogram of the images' norms, from 0 to the largest there can be.
     """
 
+    holds: ClassVar[str] = "images"
+    mechanism: ImageMomentsMechanism | ImageRowsMechanism
+
     def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
         super().__init__(path, manifest)
         self.schema = ImageSchema.from_dict(manifest.schema)
@@ -39,15 +42,14 @@ class ImageRelease(Artefact):
             raise ReleaseError("its counts are not those of its classes")
 
     @property
-    def mechanism(self) -> ImageMomentsMechanism | ImageRowsMechanism:
-        """How the numbers were made."""
-        assert isinstance(self.manifest.mechanism, ImageMomentsMechanism | ImageRowsMechanism)
-        return self.manifest.mechanism
-
-    @property
     def count_noise(self) -> float:
         """Standard deviation of the noise of a count."""
         return self.mechanism.count_noise
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation σ of the noise in every number of a row, or of second moments."""
+        return self.mechanism.noise_scale
 
     @property
     def radius(self) -> float:
@@ -76,18 +78,18 @@ class ImageMomentsRelease(ImageRelease):
         spreads: Noisy sums of each class's spreads.
     """
 
-    def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
+    holds: ClassVar[str] = "images (aggregates)"
+    mechanism: ImageMomentsMechanism
+
+    def __init__(
+        self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]], mechanism: ImageMomentsMechanism
+    ) -> None:
         super().__init__(path, manifest, arrays)
+        self.mechanism = mechanism
         self.sums: Floats = arrays["images/sums"]
         self.centres: Floats = arrays["images/centres"]
         self.second: Floats = arrays["images/second"]
         self.spreads: Floats = arrays["images/spreads"]
-
-    @property
-    def mechanism(self) -> ImageMomentsMechanism:
-        """How the moments were made."""
-        assert isinstance(self.manifest.mechanism, ImageMomentsMechanism)
-        return self.manifest.mechanism
 
     def _check(self, *, verify: bool) -> None:
         del verify
@@ -104,20 +106,15 @@ class ImageRowsRelease(ImageRelease):
         directions: The matrix U (d × m').
     """
 
-    def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
+    holds: ClassVar[str] = "images (records)"
+    mechanism: ImageRowsMechanism
+
+    def __init__(
+        self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]], mechanism: ImageRowsMechanism
+    ) -> None:
         super().__init__(path, manifest, arrays)
+        self.mechanism = mechanism
         self.directions: Floats = arrays["directions"]
-
-    @property
-    def mechanism(self) -> ImageRowsMechanism:
-        """How the rows were made."""
-        assert isinstance(self.manifest.mechanism, ImageRowsMechanism)
-        return self.manifest.mechanism
-
-    @property
-    def noise_scale(self) -> float:
-        """The standard deviation σ of the noise in every number."""
-        return self.mechanism.slices.noise_scale
 
     def present(self, number: int) -> float:
         """Expected number of rows of a class that are images and not null rows."""

@@ -6,21 +6,15 @@ Plain frozen records that turn into canonical JSON and back. Everything in them 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from microtome.accounting import (
-    Accountant,
-    DirectionKind,
-    Directions,
-    Event,
-    Neighbours,
-    event_from_dict,
-    verify_promise,
-)
+from microtome.accounting import Accountant, Directions, Event, Neighbours, verify_promise
 from microtome.errors import ReleaseError
+from microtome.json_record import JsonRecord
+from microtome.schema.image import KEY as IMAGES
 
 FORMAT = "microtome-release"
 VERSION = 1
@@ -34,7 +28,7 @@ class ReleaseKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise:
+class Promise(JsonRecord):
     """The guarantee, complete enough to be checked.
 
     Attributes:
@@ -55,13 +49,11 @@ class Promise:
 
     def verify(self) -> None:
         """Refuse a promise that its own events contradict, by the accountant that it names."""
-        if not isinstance(self.private, bool):
-            raise ReleaseError(f"private of the promise is {self.private!r}; it must be true or false")
         verify_promise(self.events, stated_epsilon=self.epsilon, stated_delta=self.delta, accountant=self.accountant)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mechanism:
+class Mechanism(JsonRecord):
     """How the rows were made.
 
     Attributes:
@@ -74,6 +66,8 @@ class Mechanism:
         capacity: Declared upper bound on the number of records, where the count is protected.
     """
 
+    kind: ClassVar[ReleaseKind] = ReleaseKind.RECORDS
+    of_images: ClassVar[bool] = False
     directions: Directions
     noise_scale: float
     grid_step: float
@@ -93,7 +87,32 @@ class Mechanism:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AggregateMechanism:
+class Focus(JsonRecord):
+    """The column by whose levels all pairs of other columns were counted once more.
+
+    Attributes:
+        column: Its name.
+        groups: The group of each of its levels.
+        noise: Standard deviation of the counts of each pair of columns by group; 0 where not measured.
+    """
+
+    column: str
+    groups: tuple[int, ...]
+    noise: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        if set(self.groups) != set(range(self.num_groups)):
+            raise ReleaseError(f"its groups of levels are {self.groups!r}; they must be numbered from 0 on")
+        _noise_levels([value for row in self.noise for value in row])
+
+    @property
+    def num_groups(self) -> int:
+        """How many groups there are."""
+        return max(self.groups, default=0) + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregateMechanism(JsonRecord):
     """How tables of counts were made.
 
     Attributes:
@@ -102,24 +121,26 @@ class AggregateMechanism:
         profile_share: Share of the budget (in μ²) that the profile was given.
         first_noise: Standard deviation of the counts of each column's levels by class; 0 where not measured.
         pair_noise: That of the counts of each pair of columns by class; 0 where not measured.
+        focus: The column by whose levels pairs were counted once more, if any.
     """
 
+    kind: ClassVar[ReleaseKind] = ReleaseKind.AGGREGATES
+    of_images: ClassVar[bool] = False
     pivot: str | None
     num_classes: int
     profile_share: float
     first_noise: tuple[float, ...]
     pair_noise: tuple[tuple[float, ...], ...]
+    focus: Focus | None = None
 
     def __post_init__(self) -> None:
         _counts(self, "num_classes", least=1)
         _share(self, "profile_share")
-        for value in (*self.first_noise, *(value for row in self.pair_noise for value in row)):
-            if not (_is_number(value) and value >= 0):
-                raise ReleaseError(f"its noise is {value!r}; it must be a number, at least 0")
+        _noise_levels([*self.first_noise, *(value for row in self.pair_noise for value in row)])
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageRowsMechanism:
+class ImageRowsMechanism(JsonRecord):
     """How the rows of a release of images were made, class by class.
 
     Attributes:
@@ -129,6 +150,8 @@ class ImageRowsMechanism:
         class_rows: Rows of each class, null rows included, in the order of the file.
     """
 
+    kind: ClassVar[ReleaseKind] = ReleaseKind.RECORDS
+    of_images: ClassVar[bool] = True
     slices: Mechanism
     radius: float
     count_noise: float
@@ -136,7 +159,7 @@ class ImageRowsMechanism:
 
     def __post_init__(self) -> None:
         _positive(self, "radius", "count_noise")
-        if any(isinstance(rows, bool) or not isinstance(rows, int) or rows < 0 for rows in self.class_rows):
+        if any(rows < 0 for rows in self.class_rows):
             raise ReleaseError(f"its rows by class are {self.class_rows!r}; they must be whole numbers")
 
     @property
@@ -144,9 +167,14 @@ class ImageRowsMechanism:
         """Share of the budget (in μ²) that the profile was given."""
         return self.slices.profile_share
 
+    @property
+    def noise_scale(self) -> float:
+        """σ of every number of a row."""
+        return self.slices.noise_scale
+
 
 @dataclass(frozen=True, kw_only=True)
-class ImageMomentsMechanism:
+class ImageMomentsMechanism(JsonRecord):
     """How the moments of a release of images were made.
 
     Attributes:
@@ -160,6 +188,8 @@ class ImageMomentsMechanism:
         spread_noise: That of a class's sum of spreads.
     """
 
+    kind: ClassVar[ReleaseKind] = ReleaseKind.AGGREGATES
+    of_images: ClassVar[bool] = True
     profile_share: float
     radius: float
     residual_radius: float
@@ -174,12 +204,23 @@ class ImageMomentsMechanism:
         _positive(self, "count_noise", "mean_noise", "second_noise", "spread_noise")
         _share(self, "profile_share")
 
+    @property
+    def noise_scale(self) -> float:
+        """That of second moments, by which most is learnt."""
+        return self.second_noise
+
 
 AnyMechanism = Mechanism | AggregateMechanism | ImageRowsMechanism | ImageMomentsMechanism
+_MECHANISMS: tuple[type[AnyMechanism], ...] = (
+    Mechanism,
+    AggregateMechanism,
+    ImageRowsMechanism,
+    ImageMomentsMechanism,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contents:
+class Contents(JsonRecord):
     """What the file holds.
 
     Attributes:
@@ -197,7 +238,7 @@ class Contents:
     def __post_init__(self) -> None:
         _counts(self, "num_rows", least=0)
         _counts(self, "bin_rows", least=1)
-        if not (_is_number(self.num_records) and self.num_records >= 0 and isinstance(self.records_exact, bool)):
+        if not (math.isfinite(self.num_records) and self.num_records >= 0):
             raise ReleaseError(f"num_records is {self.num_records!r}; it must be a number, at least 0")
 
 
@@ -205,7 +246,6 @@ class Contents:
 class Manifest:
     """All of the above with the schema, the codebook and the checksums."""
 
-    kind: ReleaseKind
     software: str
     promise: Promise
     mechanism: AnyMechanism
@@ -214,18 +254,21 @@ class Manifest:
     codebook: Mapping[str, Any]
     checksums: Mapping[str, Any]
 
+    @property
+    def kind(self) -> ReleaseKind:
+        """What was noised. Together with the schema, of a table or of images, it is the tag of the mechanism."""
+        return self.mechanism.kind
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        promise = {**_shallow(self.promise), "events": [event.to_dict() for event in self.promise.events]}
-        mechanism = asdict(self.mechanism)
         return {
             "format": FORMAT,
             "version": VERSION,
             "kind": str(self.kind),
             "software": self.software,
-            "promise": promise,
-            "mechanism": mechanism,
-            "contents": _shallow(self.contents),
+            "promise": self.promise.to_dict(),
+            "mechanism": self.mechanism.to_dict(),
+            "contents": self.contents.to_dict(),
             "schema": dict(self.schema),
             "codebook": dict(self.codebook),
             "checksums": dict(self.checksums),
@@ -246,11 +289,10 @@ class Manifest:
                 if not isinstance(document[name], Mapping):
                     raise ReleaseError(f"its manifest is damaged: {name} is no JSON object")
             return cls(
-                kind=ReleaseKind(document["kind"]),
                 software=str(document["software"]),
-                promise=_promise(document["promise"]),
-                mechanism=_mechanism(ReleaseKind(document["kind"]), document["mechanism"]),
-                contents=Contents(**document["contents"]),
+                promise=Promise.from_dict(document["promise"]),
+                mechanism=_mechanism(document),
+                contents=Contents.from_dict(document["contents"]),
                 schema=document["schema"],
                 codebook=document["codebook"],
                 checksums=document["checksums"],
@@ -259,54 +301,33 @@ class Manifest:
             raise ReleaseError(f"its manifest is damaged: {error}") from error
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def _positive(record: Any, *names: str) -> None:
     for name in names:
         value = getattr(record, name)
-        if not (_is_number(value) and value > 0):
+        if not (math.isfinite(value) and value > 0):
             raise ReleaseError(f"{name} is {value!r}; it must be a number above 0")
+
+
+def _noise_levels(values: Sequence[float]) -> None:
+    for value in values:
+        if not (math.isfinite(value) and value >= 0):
+            raise ReleaseError(f"its noise is {value!r}; it must be a number, at least 0")
 
 
 def _share(record: Any, name: str) -> None:
     value = getattr(record, name)
-    if not (_is_number(value) and 0 <= value <= 1):
+    if not 0 <= value <= 1:
         raise ReleaseError(f"{name} is {value!r}; it must be between 0 and 1")
 
 
 def _counts(record: Any, name: str, *, least: int) -> None:
     value = getattr(record, name)
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if value < least:
         raise ReleaseError(f"{name} is {value!r}; it must be a whole number, at least {least}")
 
 
-def _shallow(record: Any) -> dict[str, Any]:
-    values = {field.name: getattr(record, field.name) for field in fields(record)}
-    return {name: str(value) if isinstance(value, StrEnum) else value for name, value in values.items()}
-
-
-def _promise(entries: Mapping[str, Any]) -> Promise:
-    return Promise(
-        **{
-            **entries,
-            "neighbours": Neighbours(entries["neighbours"]),
-            "accountant": Accountant(entries["accountant"]),
-            "events": tuple(event_from_dict(event) for event in entries["events"]),
-        }
-    )
-
-
-def _mechanism(kind: ReleaseKind, entries: Mapping[str, Any]) -> AnyMechanism:
-    if "class_rows" in entries:
-        slices = _mechanism(ReleaseKind.RECORDS, entries["slices"])
-        return ImageRowsMechanism(**{**entries, "slices": slices, "class_rows": tuple(entries["class_rows"])})
-    if "residual_radius" in entries:
-        return ImageMomentsMechanism(**entries)
-    if kind is ReleaseKind.AGGREGATES:
-        pairs = tuple(tuple(row) for row in entries["pair_noise"])
-        return AggregateMechanism(**{**entries, "first_noise": tuple(entries["first_noise"]), "pair_noise": pairs})
-    law = entries["directions"]
-    directions = Directions(**{**law, "kind": DirectionKind(law["kind"])})
-    return Mechanism(**{**entries, "directions": directions})
+def _mechanism(document: Mapping[str, Any]) -> AnyMechanism:
+    """The mechanism, read as its tag says: the kind of the release, and whether it is of images."""
+    tag = ReleaseKind(document["kind"]), IMAGES in document["schema"]
+    chosen = next(choice for choice in _MECHANISMS if (choice.kind, choice.of_images) == tag)
+    return chosen.from_dict(document["mechanism"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,12 @@ _CHUNK_ENTRIES = 1 << 22
 class RecordsRelease(Release):
     """Noisy slices of every record. Rows are read as they are needed and never all held in memory."""
 
-    def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
-        super().__init__(path, manifest, arrays)
-        self.directions: NDArray[np.float64] = arrays["directions"]
+    holds: ClassVar[str] = "a table (records)"
 
-    @property
-    def mechanism(self) -> Mechanism:
-        """How the rows were made."""
-        assert isinstance(self.manifest.mechanism, Mechanism)
-        return self.manifest.mechanism
+    def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]], mechanism: Mechanism) -> None:
+        super().__init__(path, manifest, arrays)
+        self.mechanism = mechanism
+        self.directions: NDArray[np.float64] = arrays["directions"]
 
     @property
     def num_rows(self) -> int:
@@ -103,7 +100,7 @@ class RecordsRelease(Release):
     def _check(self, *, verify: bool) -> None:
         law, contents = self.mechanism.directions, self.manifest.contents
         if contents.num_rows < 1 or contents.num_records <= 0:
-            raise ReleaseError(f"it has {contents.num_rows} rows of {contents.num_records} records")
+            raise ReleaseError(f"it has {contents.num_rows} rows of {contents.num_records:g} records")
         with safe_open(self.path, framework="numpy") as file:
             rows = file.get_slice("rows")
             shape, dtype = tuple(rows.get_shape()), rows.get_dtype()

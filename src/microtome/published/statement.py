@@ -10,20 +10,25 @@ import json
 import shlex
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 
 from microtome.accounting import Event, GaussianEvent, Neighbours, delta, gaussian_mu
-from microtome.published.aggregates import AggregatesRelease
-from microtome.published.artefact import Artefact, Release
+from microtome.published.artefact import Artefact, Release, unknown_release
 from microtome.published.description import exact_epsilon
-from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
-from microtome.published.records import RecordsRelease
+from microtome.published.images import ImageRelease
+from microtome.published.manifest import (
+    AggregateMechanism,
+    ImageMomentsMechanism,
+    ImageRowsMechanism,
+    Mechanism,
+    ReleaseKind,
+)
 
 _FALSE_ALARMS = 0.05
 _UNAUDITED = "No setting like this one is among those that were audited with this version."
-_PARTS_OF_SUMS = ("means", "second-moments", "spreads")
+_PARTS_OF_SUMS: tuple[str, ...] = ("means", "second-moments", "spreads")
 """What is audited of aggregates of images besides their profile."""
 _EXAMPLES = (0.5, 1.0, 2.0, 5.0)
 _EXAMPLE_DELTA = 1e-5
@@ -54,18 +59,26 @@ def privacy_statement(release: Artefact | None = None) -> str:
 
 
 class _Words(NamedTuple):
-    """What to call the private data, several of them, one person's part, and what was counted of it first."""
+    """What to call the private data, several of them, one person's part, its profile, and what is public of it."""
 
     whole: str = "table"
     wholes: str = "tables"
     part: str = "record"
     profile: str = "histograms of every column"
+    layout: str = "column names, their types, and whatever the schema declares: categories, bounds, weights, the target"
+
+
+_OF_IMAGES = _Words(
+    whole="set of images",
+    wholes="sets of images",
+    part="image",
+    profile="counts by class and by contrast",
+    layout="size, channels and range of the images, the mean they are encoded around, and the names of the classes",
+)
 
 
 def _words(release: Artefact | None) -> _Words:
-    if isinstance(release, ImageRelease):
-        return _Words("set of images", "sets of images", "image", "counts by class and by contrast")
-    return _Words()
+    return _OF_IMAGES if release is not None and release.manifest.mechanism.of_images else _Words()
 
 
 def detection_rate(events: Sequence[Event], false_alarms: float = _FALSE_ALARMS) -> float:
@@ -94,7 +107,7 @@ def _introduction(release: Artefact | None) -> str:
 
 
 def _promise(release: Artefact | None) -> list[str]:
-    whole, plural, part, _ = _words(release)
+    whole, plural, part, *_ = _words(release)
     meaning = (
         f"Take two {plural} that differ in one person's {part}, and anything that could be said about the release. Its "
         f"probability under one {whole} is at most e^ε times its probability under the other, plus δ. This holds for "
@@ -128,7 +141,7 @@ def _promise(release: Artefact | None) -> list[str]:
 
 
 def _neighbours(release: Artefact | None) -> list[str]:
-    whole, _, part, _ = _words(release)
+    whole, _, part, *_ = _words(release)
     everybody = (
         f"The promise is made to every person who has one {part} in the {whole}. Whoever has k {part}s has a promise "
         "of about k·ε, with a larger δ. It is made against everybody who sees the release, not against the office that "
@@ -144,9 +157,7 @@ def _neighbours(release: Artefact | None) -> list[str]:
 def _public(release: Artefact | None) -> list[str]:
     words = _words(release)
     items = [
-        "size, channels and range of the images, the mean they are encoded around, and the names of the classes"
-        if isinstance(release, ImageRelease)
-        else "column names, their types, and whatever the schema declares: categories, bounds, weights, the target",
+        words.layout,
         "ε, δ, the neighbouring relation, the amount of noise, and how it was computed",
     ]
     if release is None:
@@ -165,26 +176,31 @@ def _public(release: Artefact | None) -> list[str]:
 
 
 def _declared(release: Artefact) -> str:
-    if isinstance(release, ImageRelease):
-        held = release.schema
-        classes = "none" if held.classes is None else ", ".join(str(name) for name in held.classes)
-        return (
-            f"declared here: {held.height} × {held.width} pixels, {held.channels} channels, values from {held.low:g} "
-            f"to {held.high:g}; classes: {classes}"
-        )
-    assert isinstance(release, Release)
-    declared = [column.name for column in release.schema.columns if column.is_declared]
-    learnt = [column.name for column in release.schema.columns if not column.is_declared]
-    return (
-        f"declared here: {', '.join(declared) or 'no column'}; learnt with budget and so protected: "
-        f"{', '.join(learnt) or 'no column'}"
-    )
+    match release:
+        case ImageRelease(schema=held):
+            classes = "none" if held.classes is None else ", ".join(str(name) for name in held.classes)
+            return (
+                f"declared here: {held.height} × {held.width} pixels, {held.channels} channels, values from "
+                f"{held.low:g} to {held.high:g}; classes: {classes}"
+            )
+        case Release(schema=schema):
+            declared = [column.name for column in schema.columns if column.is_declared]
+            learnt = [column.name for column in schema.columns if not column.is_declared]
+            return (
+                f"declared here: {', '.join(declared) or 'no column'}; learnt with budget and so protected: "
+                f"{', '.join(learnt) or 'no column'}"
+            )
+        case _:
+            raise unknown_release(release)
 
 
 def _how_many(release: Artefact) -> str:
-    contents = release.manifest.contents
-    by_row, part = isinstance(release, RecordsRelease | ImageRowsRelease), _words(release).part
-    rows = f"; the file has {contents.num_rows:,} rows" if by_row else ""
+    contents, part = release.manifest.contents, _words(release).part
+    match release.manifest.kind:
+        case ReleaseKind.RECORDS:
+            rows = f"; the file has {contents.num_rows:,} rows"
+        case ReleaseKind.AGGREGATES:
+            rows = ""
     if contents.records_exact:
         return f"the number of {part}s, {contents.num_records:,.0f}{rows}"
     return f"not the number of {part}s, which is protected: a noisy count says {contents.num_records:,.0f}{rows}"
@@ -193,18 +209,21 @@ def _how_many(release: Artefact) -> str:
 def _contents(release: Artefact | None) -> str:
     if release is None:
         return "noisy rows (`records`) or noisy tables of counts (`aggregates`)."
-    if isinstance(release, AggregatesRelease):
-        by = "" if release.mechanism.pivot is None else f" by class of {release.mechanism.pivot!r}"
-        return f"counts of every pair of columns{by}."
-    if isinstance(release, RecordsRelease):
-        return "one row a record or padding, encoded and noised, in random order."
-    if isinstance(release, ImageRowsRelease):
-        return "one row an image or padding, encoded and noised, class by class, in random order within a class."
-    return "sums over the images of a class: of their components, and of products of these."
+    match release.manifest.mechanism:
+        case Mechanism():
+            return "one row a record or padding, encoded and noised, in random order."
+        case AggregateMechanism(pivot=pivot, focus=focus):
+            by = "" if pivot is None else f" by class of {pivot!r}"
+            by += "" if focus is None else f", and once more by groups of levels of {focus.column!r}"
+            return f"counts of every pair of columns{by}."
+        case ImageRowsMechanism():
+            return "one row an image or padding, encoded and noised, class by class, in random order within a class."
+        case ImageMomentsMechanism():
+            return "sums over the images of a class: of their components, and of products of these."
 
 
 def _not_covered(release: Artefact | None) -> list[str]:
-    whole, plural, part, _ = _words(release)
+    whole, plural, part, *_ = _words(release)
     items = [
         f"**What can be learnt without a person's {part}.** If the {whole} shows that smokers fall ill, it shows it of "
         "smokers who are not in it.",
@@ -221,7 +240,7 @@ def _not_covered(release: Artefact | None) -> list[str]:
         "processor.",
         "**An external audit.** There has been none, of method or code.",
     ]
-    if release is None or isinstance(release, AggregatesRelease | ImageMomentsRelease):
+    if release is None or release.manifest.kind is not ReleaseKind.RECORDS:
         items.insert(
             4,
             f"**The collector.** With `aggregates` the noise is added by whoever holds the whole {whole}, and that "
@@ -280,16 +299,20 @@ def _tested(release: Artefact | None, audit: dict[str, Any]) -> list[str]:
 
 def audit_command(release: Artefact) -> str:
     """The command that audits the setting of a release."""
-    promise, kind = release.manifest.promise, release.manifest.kind
-    words = ["microtome audit --images" if isinstance(release, ImageRelease) else "microtome audit"]
-    words.append(f"--kind {kind} --epsilon {promise.epsilon:g} --delta {promise.delta:g}")
+    promise, mechanism = release.manifest.promise, release.manifest.mechanism
+    words = ["microtome audit --images" if mechanism.of_images else "microtome audit"]
+    words.append(f"--kind {mechanism.kind} --epsilon {promise.epsilon:g} --delta {promise.delta:g}")
     words.append(f"--neighbours {promise.neighbours} --accountant {promise.accountant}")
-    if isinstance(release, RecordsRelease | ImageRowsRelease):
-        slices = release.mechanism if isinstance(release, RecordsRelease) else release.mechanism.slices
-        words.append(f"--directions {slices.directions.kind}")
-        words += [] if slices.subsample is None else [f"--subsample {slices.subsample:g}"]
-    elif isinstance(release, AggregatesRelease):
-        words += [] if release.mechanism.pivot is None else [f"--pivot {shlex.quote(release.mechanism.pivot)}"]
+    match mechanism:
+        case (Mechanism() as slices) | ImageRowsMechanism(slices=slices):
+            words.append(f"--directions {slices.directions.kind}")
+            words += [] if slices.subsample is None else [f"--subsample {slices.subsample:g}"]
+        case AggregateMechanism(pivot=pivot):
+            words += [] if pivot is None else [f"--pivot {shlex.quote(pivot)}"]
+        case ImageMomentsMechanism():
+            pass
+        case _:
+            assert_never(mechanism)
     return " ".join(words)
 
 
@@ -297,9 +320,13 @@ def _is_like(setting: str, release: Artefact) -> bool:
     """Whether an audited setting is of the release's kind, or of a part of it, under its neighbours."""
     words, manifest = setting.split(", "), release.manifest
     images = words[0] == "images"
-    parts = _PARTS_OF_SUMS if isinstance(release, ImageMomentsRelease) else ()
+    match manifest.mechanism:
+        case ImageMomentsMechanism():
+            parts = _PARTS_OF_SUMS
+        case Mechanism() | AggregateMechanism() | ImageRowsMechanism():
+            parts = ()
     return (
-        images == isinstance(release, ImageRelease)
+        images == manifest.mechanism.of_images
         and words[1 if images else 0] in (manifest.kind.value, "profile", *parts)
         and manifest.promise.neighbours.value in words
     )

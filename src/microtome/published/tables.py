@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.published.aggregates import AggregatesRelease
-from microtome.published.artefact import Release
+from microtome.published.artefact import Release, unknown_release
+from microtome.published.manifest import ReleaseKind
 from microtome.published.moments import combined, has_moments, level_margins, margin_noise, one_hot_moments, slice_sums
 from microtome.published.records import RecordsRelease
 from microtome.schema import project_to_simplex
@@ -65,13 +66,15 @@ class TwoWayTables:
 
 def two_way_tables(release: Release) -> TwoWayTables | None:
     """All that a release says of pairs of columns; ``None`` where its directions do not span the rows."""
-    if isinstance(release, AggregatesRelease):
-        second, noise = _counted(release)
-    else:
-        assert isinstance(release, RecordsRelease)
-        if not has_moments(release):
-            return None
-        second, noise = one_hot_moments(release, slice_sums(release, 0, release.num_rows))
+    match release:
+        case AggregatesRelease():
+            second, noise = _counted(release)
+        case RecordsRelease():
+            if not has_moments(release):
+                return None
+            second, noise = one_hot_moments(release, slice_sums(release, 0, release.num_rows))
+        case _:
+            raise unknown_release(release)
     parts = [slice(block.start, block.stop) for block in release.codebook.blocks]
     varying = [index for index, block in enumerate(release.codebook.blocks) if block.width > 1]
     pairs = [pair for pair in combinations(varying, 2) if noise[parts[pair[0]], parts[pair[1]]].all()]
@@ -81,7 +84,7 @@ def two_way_tables(release: Release) -> TwoWayTables | None:
         margin_noise=tuple(deviations[part] for part in parts),
         tables={(first, latter): second[parts[first], parts[latter]] for first, latter in pairs},
         noise={(first, latter): noise[parts[first], parts[latter]] for first, latter in pairs},
-        sums_inform=isinstance(release, AggregatesRelease),
+        sums_inform=release.manifest.kind is ReleaseKind.AGGREGATES,
     )
 
 
@@ -184,4 +187,13 @@ def _counted(release: AggregatesRelease) -> tuple[Floats, Floats]:
         part = slice(block.start, block.stop)
         second[part], noise[part] = release.first, release.first_noise()
         second[:, part], noise[:, part] = release.first.T, release.first_noise()[:, None]
+    if release.third is not None:
+        _improve(second, noise, release.third.sum(axis=0), release.third_noise() * np.sqrt(len(release.third)))
     return second / total, noise / total
+
+
+def _improve(second: Floats, noise: Floats, other: Floats, other_noise: Floats) -> None:
+    """Combine tables, in place, with a second measurement of some of them."""
+    both = (noise > 0) & (other_noise > 0)
+    second[both], variance = combined([second[both], other[both]], [noise[both] ** 2, other_noise[both] ** 2])
+    noise[both] = np.sqrt(variance)

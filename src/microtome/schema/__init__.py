@@ -8,6 +8,7 @@ from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
 from microtome.schema.image import ImageSchema
 from microtome.schema.image_code import ImageCode
+from microtome.schema.loading import load_schema
 from microtome.schema.margins import COARSE, FINE, Fineness, project_to_simplex
 from microtome.schema.rounding import Rounding, rounding_classes
 
@@ -32,6 +33,7 @@ __all__ = [
     "Schema",
     "initial_cells",
     "largest_dim",
+    "load_schema",
     "project_to_simplex",
     "rounding_classes",
     "stratified",

@@ -87,8 +87,5 @@ Cells = NumberCells | CategoryCells
 
 def numbers_to_arrow(column: Column, numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None) -> pa.Array:
     """Numbers back to the column's storage type, missing values as nulls."""
-    if column.kind is Kind.DATE:
-        return pa.array(numbers.astype(np.int32), mask=missing).cast(column.arrow_type)
-    if column.kind.is_integral:
-        return pa.array(numbers.astype(np.int64), mask=missing).cast(column.arrow_type)
-    return pa.array(numbers, mask=missing).cast(column.arrow_type)
+    stored = {Kind.DATE: np.int32, Kind.INTEGER: np.int64, Kind.DATETIME: np.int64, Kind.FLOAT: np.float64}[column.kind]
+    return pa.array(numbers.astype(stored), mask=missing).cast(column.arrow_type)

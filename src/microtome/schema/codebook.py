@@ -28,12 +28,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.errors import SchemaError
-from microtome.schema.cells import NumberCells
-from microtome.schema.column import Column
-from microtome.schema.column_code import ColumnCode, code_from_parts
+from microtome.schema.column_code import ColumnCode, code_from_parts, most_levels
 from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
-from microtome.schema.margins import Fineness, most_category_levels, most_number_levels
+from microtome.schema.margins import Fineness
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,17 +56,12 @@ def largest_dim(schema: Schema, fineness: Fineness, rare_shares: Sequence[float]
     ``rare_shares`` says of each column which share cannot be told from noise, where that is public by now.
     """
     shares = [0.0] * len(schema.columns) if rare_shares is None else rare_shares
-    most = [_most_levels(column, fineness, share) for column, share in zip(schema.columns, shares, strict=True)]
+    most = [
+        most_levels(column, initial_cells(column), share, fineness)
+        for column, share in zip(schema.columns, shares, strict=True)
+    ]
     known = [levels for levels in most if levels is not None]
     return sum(known) if len(known) == len(most) else None
-
-
-def _most_levels(column: Column, fineness: Fineness, rare_share: float = 0.0) -> int | None:
-    cells = initial_cells(column)
-    if isinstance(cells, NumberCells):
-        return most_number_levels(len(cells), column.bins, rare_share, fineness)
-    pool = fineness.pool if column.pool is None else column.pool
-    return most_category_levels(None if cells is None else len(cells), pool, rare_share)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,7 +14,9 @@ from enum import StrEnum
 import numpy as np
 import pyarrow as pa
 
+from microtome.choice import Choice
 from microtome.errors import SchemaError
+from microtome.schema.frame_type import CATEGORY, frame_types
 
 Value = str | bool | int | float | dt.date | dt.datetime
 """A cell's value as the user knows it."""
@@ -39,12 +41,20 @@ class Kind(StrEnum):
     @property
     def is_categorical(self) -> bool:
         """Whether its values are listed rather than measured."""
-        return self in (Kind.CATEGORICAL, Kind.ORDERED, Kind.BOOLEAN)
+        match self:
+            case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
+                return True
+            case Kind.INTEGER | Kind.FLOAT | Kind.DATE | Kind.DATETIME:
+                return False
 
     @property
     def is_integral(self) -> bool:
         """Whether its values are whole numbers of something (units, days, microseconds)."""
-        return self in (Kind.INTEGER, Kind.DATE, Kind.DATETIME)
+        match self:
+            case Kind.INTEGER | Kind.DATE | Kind.DATETIME:
+                return True
+            case Kind.FLOAT | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
+                return False
 
 
 class Outside(StrEnum):
@@ -52,6 +62,15 @@ class Outside(StrEnum):
 
     REFUSE = "refuse"
     CLAMP = "clamp"
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether such a value is an error, and not counted as the nearest bound or as another category."""
+        match self:
+            case Outside.REFUSE:
+                return True
+            case Outside.CLAMP:
+                return False
 
 
 DTYPES: dict[str, pa.DataType] = {
@@ -84,13 +103,22 @@ _DEFAULT_DTYPE = {
 }
 
 
+def _column_error(column: Column, what: str) -> SchemaError:
+    return SchemaError(f"column {column.name!r}: {what}")
+
+
+def _kind_error(column: Column, what: str) -> SchemaError:
+    hint = "free text and identifiers cannot be released: drop the column or code it as categories"
+    return _column_error(column, f"{what}; {hint}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """The public description of one column.
 
     Attributes:
         name: The column's name in the table.
-        kind: How its values are understood.
+        kind: How its values are understood, a ``Kind`` or its name.
         dtype: How they are stored, a key of ``DTYPES``; by default the usual one of the kind.
         categories: The declared categories, or ``None`` to learn them with budget.
         bounds: The declared smallest and largest value, or ``None`` to learn them with budget.
@@ -104,6 +132,8 @@ class Column:
         pool: Share below which categories are coded together with their neighbours in order; drawn values are told
             apart again by the profile.
         unit: Free text for people.
+        frame: How a data frame holds it, where that is not the usual type for ``dtype``: pandas' name, such as
+            ``category``, ``string``, ``Int8`` or ``datetime64[ns]``. Sampled frames have it again.
 
     Example:
         >>> from microtome import Column
@@ -119,26 +149,30 @@ class Column:
     """
 
     name: str
-    kind: Kind
+    kind: Choice[Kind] = Choice(Kind, error=_kind_error)
     dtype: str = ""
     categories: tuple[Value, ...] | None = None
     bounds: tuple[Value, Value] | None = None
     missing: bool = True
-    outside: Outside = Outside.REFUSE
+    outside: Choice[Outside] = Choice(Outside, Outside.REFUSE, error=_column_error)
     weight: float | None = None
     bins: int | None = None
     pool: float | None = None
     unit: str | None = None
+    frame: str | None = None
 
     def __post_init__(self) -> None:
-        self._settle_option("kind", Kind)
-        self._settle_option("outside", Outside)
         if not self.dtype:
             object.__setattr__(self, "dtype", _DEFAULT_DTYPE[self.kind])
         if self.dtype not in DTYPES:
             raise self._error(f"dtype is {self.dtype!r}; it must be one of {', '.join(DTYPES)}")
         if self.dtype not in _DTYPES_OF_KIND.get(self.kind, DTYPES.keys()):
             raise self._error(f"kind {self.kind} cannot be stored as {self.dtype}")
+        if self.frame is not None and self.frame not in frame_types(self.dtype):
+            known = ", ".join(frame_types(self.dtype))
+            raise self._error(f"frame is {self.frame!r}; for dtype {self.dtype} it is left out or one of {known}")
+        if self.frame == CATEGORY and not self.kind.is_categorical:
+            raise self._error(f"frame is {CATEGORY!r}, which holds no {self.kind}; write 'kind: categorical'")
         if self.kind.is_categorical and self.bounds is not None:
             raise self._error(f"bounds are for measured columns; a {self.kind} column declares categories")
         if not self.kind.is_categorical and self.categories is not None:
@@ -171,22 +205,22 @@ class Column:
 
     def to_number(self, value: Value) -> float:
         """A measured value as a number: itself as it is stored, or days or microseconds since 1970."""
-        if self.kind is Kind.DATE:
-            return float((self._as_datetime(value) - _EPOCH).days)
-        if self.kind is Kind.DATETIME:
-            return float((self._as_datetime(value) - _EPOCH) // _MICROSECOND)
+        match self.kind:
+            case Kind.DATE:
+                return float((self._as_datetime(value) - _EPOCH).days)
+            case Kind.DATETIME:
+                return float((self._as_datetime(value) - _EPOCH) // _MICROSECOND)
+            case Kind.INTEGER | Kind.FLOAT:
+                return self._plain_number(value)
+            case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
+                raise self._error(f"{value!r} of a {self.kind} column is not measured")
+
+    def _plain_number(self, value: Value) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._error(f"{value!r} is not a number")
         if isinstance(value, int) and abs(value) > _LARGEST_FLOAT:
             raise self._error("a bound is larger than any number that can be stored")
         return float(np.float32(value)) if self.dtype == "float32" else float(value)
-
-    def _settle_option(self, name: str, options: type[StrEnum]) -> None:
-        value = getattr(self, name)
-        try:
-            object.__setattr__(self, name, options(value))
-        except ValueError:
-            raise self._error(f"{name} is {value!r}; it must be one of {', '.join(options)}") from None
 
     def _settle_categories(self) -> None:
         if self.kind is Kind.BOOLEAN and self.categories is None:
@@ -258,4 +292,4 @@ class Column:
         raise self._error(f"{value!r} is not a date; write it as 2026-01-31 or 2026-01-31T12:00:00")
 
     def _error(self, what: str) -> SchemaError:
-        return SchemaError(f"column {self.name!r}: {what}")
+        return _column_error(self, what)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,8 @@ from microtome.schema.margins import (
     Fineness,
     category_levels,
     falling_tails,
+    most_category_levels,
+    most_number_levels,
     number_levels,
     project_to_simplex,
     rare_share,
@@ -70,20 +72,21 @@ class ColumnCode:
         ``fineness`` is for columns that say nothing of it themselves, ``rounding`` the noisy counts of its rounding
         classes with the standard deviation of their noise.
         """
-        if isinstance(cells, NumberCells) and not column.is_declared:
-            cells, counts = _trim(cells, counts, noise_scale)
-        margins = project_to_simplex(_denoised(cells, counts, noise_scale), total)
-        rounded = None
-        if rounding is not None:
-            assert isinstance(cells, NumberCells)
-            rounded = Rounding.from_counts(column, *rounding, cells=cells, margins=margins)
-            margins = rounded.possible(cells, margins)
-        rare = rare_share(noise_scale, total)
-        if isinstance(cells, NumberCells):
-            levels = number_levels(cells, margins, column.bins, rare, fineness)
-        else:
-            pool = fineness.pool if column.pool is None else column.pool
-            levels = category_levels(margins, pool, rare, missing=cells.missing)
+        rare, rounded = rare_share(noise_scale, total), None
+        match cells:
+            case NumberCells():
+                if not column.is_declared:
+                    cells, counts = _trim(cells, counts, noise_scale)
+                margins = project_to_simplex(_with_falling_tails(cells, counts, noise_scale), total)
+                if rounding is not None:
+                    rounded = Rounding.from_counts(column, *rounding, cells=cells, margins=margins)
+                    margins = rounded.possible(cells, margins)
+                levels = number_levels(cells, margins, column.bins, rare, fineness)
+            case CategoryCells():
+                if rounding is not None:
+                    raise SchemaError(f"column {column.name!r}: categories are not rounded, and have no such counts")
+                margins = project_to_simplex(counts, total)
+                levels = category_levels(margins, _pool(column, fineness), rare, missing=cells.missing)
         return cls(
             column=column,
             cells=cells,
@@ -109,10 +112,12 @@ class ColumnCode:
 
         A missing value scores 0.
         """
-        if not isinstance(self.cells, NumberCells):
-            return None
+        match self.cells:
+            case CategoryCells():
+                return None
+            case NumberCells():
+                numbers = self.cells.middles()
         shares = self.margins[: self.cells.num_values]
-        numbers = self.cells.middles()
         numbers = numbers / max(np.abs(numbers).max(), np.finfo(float).tiny)
         apart = numbers - (shares @ numbers) / max(shares.sum(), np.finfo(float).tiny)
         spread = math.sqrt(shares @ apart**2)
@@ -128,16 +133,17 @@ class ColumnCode:
 
     def draw_values(self, cells: NDArray[np.int64], rng: np.random.Generator) -> pa.Array:
         """Values of the user's own type for the given cells."""
-        if isinstance(self.cells, CategoryCells):
-            return self._category_values().take(pa.array(self._without_other(cells, rng)))
-        missing = cells >= self.cells.num_values
-        numbers = self._drawer.draw(np.where(missing, 0, cells), rng)
-        return self.values_of(numbers, missing)
+        return self._values(cells, rng)
 
     @cached_property
-    def _drawer(self) -> NumberCells | RoundedCells:
-        assert isinstance(self.cells, NumberCells)
-        return self.cells if self.rounding is None else RoundedCells(rounding=self.rounding, cells=self.cells)
+    def _values(self) -> Callable[[NDArray[np.int64], np.random.Generator], pa.Array]:
+        match self.cells:
+            case CategoryCells():
+                return partial(_draw_categories, self, self.cells)
+            case NumberCells() if self.rounding is None:
+                return partial(_draw_numbers, self, self.cells)
+            case NumberCells():
+                return partial(_draw_numbers, self, RoundedCells(rounding=self.rounding, cells=self.cells))
 
     def values_of(self, numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None = None) -> pa.Array:
         """Numbers as values of the user's own type, inside the declared bounds."""
@@ -156,37 +162,59 @@ class ColumnCode:
         first = np.searchsorted(self.levels[order], levels, side="left")
         return order[np.clip(found, first, last)]
 
-    def _without_other(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Where "(other)" has no name in the column's type, a named category in its stead, if there is one."""
-        assert isinstance(self.cells, CategoryCells)
-        named = len(self.cells.categories)
-        if not self.cells.other or self.column.dtype == "string" or named == 0:
-            return cells
-        shares = self.margins[:named] if self.margins[:named].sum() > 0 else np.ones(named)
-        replacement = rng.choice(named, size=len(cells), p=shares / shares.sum())
-        return np.where(cells == named, replacement, cells)
-
-    def _category_values(self) -> pa.Array:
-        assert isinstance(self.cells, CategoryCells)
-        values: list[Any] = list(self.cells.categories)
-        if self.cells.other:
-            values.append(OTHER if self.column.dtype == "string" else None)
-        return pa.array([*values, None] if self.cells.missing else values, type=self.column.arrow_type)
-
     def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The code as plain values and arrays, for a file."""
         arrays: dict[str, NDArray[Any]] = {"counts": self.counts, "margins": self.margins, "levels": self.levels}
         entry: dict[str, Any] = {"noise_scale": self.noise_scale}
-        if isinstance(self.cells, NumberCells):
-            arrays["edges"] = self.cells.edges
-        else:
-            values = pa.array(list(self.cells.categories), type=self.column.arrow_type)
-            entry["categories"] = values.cast(_json_type(values.type)).to_pylist()
-            entry["other"] = self.cells.other
+        match self.cells:
+            case NumberCells(edges=edges):
+                arrays["edges"] = edges
+            case CategoryCells(categories=categories, other=other):
+                values = pa.array(list(categories), type=self.column.arrow_type)
+                entry |= {"categories": values.cast(_json_type(values.type)).to_pylist(), "other": other}
+            case _:
+                assert_never(self.cells)
         if self.rounding is not None:
             arrays |= {"rounding": self.rounding.counts, "rates": self.rounding.rates}
             entry["rounding_noise"] = self.rounding.noise_scale
         return entry, arrays
+
+
+def most_levels(column: Column, cells: Cells | None, rare_share: float, fineness: Fineness) -> int | None:
+    """The most levels that a column can have, whatever its counts; ``None`` if there is no bound.
+
+    ``cells`` are those it is counted on, ``None`` where its categories have yet to be learnt.
+    """
+    match cells:
+        case NumberCells():
+            return most_number_levels(len(cells), column.bins, rare_share, fineness)
+        case CategoryCells():
+            return most_category_levels(len(cells), _pool(column, fineness), rare_share)
+        case None:
+            return most_category_levels(None, _pool(column, fineness), rare_share)
+
+
+def _draw_numbers(
+    code: ColumnCode, drawer: NumberCells | RoundedCells, cells: NDArray[np.int64], rng: np.random.Generator
+) -> pa.Array:
+    missing = cells >= code.cells.num_values
+    return code.values_of(drawer.draw(np.where(missing, 0, cells), rng), missing)
+
+
+def _draw_categories(
+    code: ColumnCode, public: CategoryCells, cells: NDArray[np.int64], rng: np.random.Generator
+) -> pa.Array:
+    """Categories by their cells; where "(other)" has no name in the column's type, a named one in its stead."""
+    named, nameless = len(public.categories), public.other and code.column.dtype != "string"
+    if nameless and named:
+        shares = code.margins[:named] if code.margins[:named].sum() > 0 else np.ones(named)
+        cells = np.where(cells == named, rng.choice(named, size=len(cells), p=shares / shares.sum()), cells)
+    values: list[Any] = [
+        *public.categories,
+        *([None if nameless else OTHER] * public.other),
+        *([None] * public.missing),
+    ]
+    return pa.array(values, type=code.column.arrow_type).take(pa.array(cells))
 
 
 def stratified(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -209,15 +237,10 @@ def code_from_parts(
     column: Column, entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
 ) -> ColumnCode:
     """The inverse of ``ColumnCode.to_parts``; the names of its arrays begin with ``prefix``."""
-    cells: Cells
-    if column.kind.is_categorical:
-        values = pa.array(entry["categories"], type=_json_type(column.arrow_type)).cast(column.arrow_type)
-        cells = CategoryCells(categories=tuple(values.to_pylist()), other=entry["other"], missing=column.missing)
-    else:
-        cells = NumberCells(edges=arrays[f"{prefix}/edges"], integral=column.kind.is_integral, missing=column.missing)
+    make = _category_cells if column.kind.is_categorical else _number_cells
+    cells = make(column, entry, prefix, arrays)
     counts, margins = arrays[f"{prefix}/counts"], arrays[f"{prefix}/margins"]
     levels = arrays[f"{prefix}/levels"]
-    _check_cells(column, cells)
     _check_counts(column, len(cells), counts, margins, levels)
     return ColumnCode(
         column=column,
@@ -230,19 +253,31 @@ def code_from_parts(
     )
 
 
-def _check_cells(column: Column, cells: Cells) -> None:
-    """Refuse cells that no column can have: a file may have been made by a broken program."""
-    if isinstance(cells, NumberCells):
-        edges = cells.edges
-        if not (_is_line(edges, np.float64) and len(edges) > 1 and (np.diff(edges) > 0).all()):
-            raise SchemaError(f"column {column.name!r}: the edges of its cells do not increase")
-        return
+def _number_cells(
+    column: Column, entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
+) -> NumberCells:
+    """Cells of numbers; refuses what no column can have: a file may have been made by a broken program."""
+    del entry
+    edges = arrays[f"{prefix}/edges"]
+    if not (_is_line(edges, np.float64) and len(edges) > 1 and (np.diff(edges) > 0).all()):
+        raise SchemaError(f"column {column.name!r}: the edges of its cells do not increase")
+    return NumberCells(edges=edges, integral=column.kind.is_integral, missing=column.missing)
+
+
+def _category_cells(
+    column: Column, entry: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
+) -> CategoryCells:
+    """The same of categories."""
+    del prefix, arrays
+    values = pa.array(entry["categories"], type=_json_type(column.arrow_type)).cast(column.arrow_type)
+    cells = CategoryCells(categories=tuple(values.to_pylist()), other=entry["other"], missing=column.missing)
     if not isinstance(cells.other, bool) or None in cells.categories or not cells.num_values:
         raise SchemaError(f"column {column.name!r}: its coded categories are no list of values")
     if len(set(cells.categories)) < len(cells.categories):
         raise SchemaError(f"column {column.name!r}: a category is coded twice")
     if column.categories is not None and cells.categories != column.categories:
         raise SchemaError(f"column {column.name!r}: its coded categories are not the declared ones")
+    return cells
 
 
 def _check_counts(column: Column, size: int, counts: NDArray[Any], margins: NDArray[Any], levels: NDArray[Any]) -> None:
@@ -292,12 +327,13 @@ def _trim(
     return NumberCells(edges=edges, integral=cells.integral, missing=cells.missing), kept
 
 
-def _denoised(cells: Cells, counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
-    """Counts of numbers with tails that fall; counts of categories as they are."""
-    if not isinstance(cells, NumberCells):
-        return counts
+def _with_falling_tails(cells: NumberCells, counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
     values = falling_tails(counts[: cells.num_values], noise_scale)
     return np.concatenate([values, counts[cells.num_values :]])
+
+
+def _pool(column: Column, fineness: Fineness) -> float:
+    return fineness.pool if column.pool is None else column.pool
 
 
 def _json_type(arrow_type: pa.DataType) -> pa.DataType:

@@ -17,16 +17,19 @@ from typing import Any
 
 import yaml
 
-from microtome.errors import SchemaError
-from microtome.schema.column import Column, Kind, Outside
+from microtome.card import Card, Carded
+from microtome.errors import SchemaError, together
+from microtome.schema.column import Column, Kind
 from microtome.schema.yaml_document import contents_of, read_document
 
 VERSION = 1
 _LEARN = "learn"
 _TARGET_SHARE = 0.25
 _LARGEST_NUMBER = 1e300
+_MOST_SHOWN = 5
+"""Categories that a card lists."""
 _COLUMN_KEYS = frozenset(
-    ["name", "kind", "dtype", "categories", "bounds", "missing", "outside", "weight", "bins", "pool", "unit"],
+    ["name", "kind", "dtype", "categories", "bounds", "missing", "outside", "weight", "bins", "pool", "unit", "frame"],
 )
 _HEADER = """\
 # What is public about the table. Everything in this file is published with the release.
@@ -41,7 +44,7 @@ drafted: true"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schema:
+class Schema(Carded):
     """The columns of a table, in order, and the column that is to be predicted, if there is one.
 
     The target gets a quarter of the unit ball unless it is given a weight of its own: what predicts it is what
@@ -49,6 +52,8 @@ class Schema:
 
     A *drafted* schema has its types from the table itself, where a single record can have made them what they are. It
     is not public before somebody who knows the table has confirmed it, and no release takes it.
+
+    The *index* is the name of a pandas frame's index, which sampled frames have again. Its values are not read.
 
     Example:
         >>> from microtome import Column, Schema
@@ -68,6 +73,7 @@ class Schema:
     columns: tuple[Column, ...]
     target: str | None = None
     drafted: bool = False
+    index: str | None = None
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -92,6 +98,17 @@ class Schema:
         others = sum((column.weight or 1.0) ** 2 for column in self.columns if column.name != self.target)
         return round(math.sqrt(others * _TARGET_SHARE / (1.0 - _TARGET_SHARE)), 3) or 1.0
 
+    def card(self) -> Card:
+        """The columns, what is declared of each and what is to be learnt."""
+        drafted = ["It is a draft: read it, correct it, then confirm()."] if self.drafted else []
+        target = [] if self.target is None else [f"Target: {self.target}"]
+        return Card(
+            title=f"Schema of {len(self.columns)} columns",
+            lines=[*drafted, *target],
+            headings=("column", "kind", "stored as", "values", "missing"),
+            rows=[_described(column) for column in self.columns],
+        )
+
     def confirm(self) -> Schema:
         """The same as a statement of what is public: types are as they are whatever records the table holds."""
         return replace(self, drafted=False)
@@ -115,14 +132,22 @@ class Schema:
         if document["microtome-schema"] != VERSION or isinstance(document["microtome-schema"], bool):
             version = document["microtome-schema"]
             raise SchemaError(f"schema version {version!r} is not known; this Microtome reads {VERSION}")
-        _refuse_unknown(document, {"microtome-schema", "columns", "target", "drafted"}, "the schema")
+        _refuse_unknown(document, {"microtome-schema", "columns", "target", "drafted", "index"}, "the schema")
         drafted = document.get("drafted", False)
         if not isinstance(drafted, bool):
             raise SchemaError(f"'drafted' is {drafted!r}; it must be true or false")
         columns = document.get("columns")
         if not isinstance(columns, Sequence) or isinstance(columns, str):
             raise SchemaError("'columns' must be a list of columns")
-        return cls(columns=tuple(map(_column_from_dict, columns)), target=document.get("target"), drafted=drafted)
+        index = document.get("index")
+        if index is not None and not isinstance(index, str):
+            raise SchemaError(f"'index' is {index!r}; it must be the name of a frame's index")
+        read = []
+        with together() as attempts:
+            for entries in columns:
+                with attempts:
+                    read.append(_column_from_dict(entries))
+        return cls(columns=tuple(read), target=document.get("target"), drafted=drafted, index=index)
 
     def to_dict(self) -> dict[str, Any]:
         """The document as plain values; dates as ISO strings."""
@@ -130,6 +155,7 @@ class Schema:
             "microtome-schema": VERSION,
             **({"drafted": True} if self.drafted else {}),
             "target": self.target,
+            **({} if self.index is None else {"index": self.index}),
             "columns": [_column_to_dict(column, self.target) for column in self.columns],
         }
 
@@ -143,7 +169,8 @@ class Schema:
     def to_yaml(self) -> str:
         """The document with a remark on every line that says what is declared."""
         lines = [_HEADER + f"microtome-schema: {VERSION}", *([_DRAFTED] if self.drafted else [])]
-        lines += [f"target: {_scalar(self.target)}", "columns:"]
+        lines += [f"target: {_scalar(self.target)}"]
+        lines += ["columns:"] if self.index is None else [f"index: {_scalar(self.index)}", "columns:"]
         for column in self.columns:
             entries = _column_to_dict(column, self.target)
             if column.name == self.target and column.weight == self._target_weight():
@@ -160,10 +187,30 @@ def confirmed_text(text: str) -> str:
     return "".join(line for line in lines if line.rstrip() not in remarks and not _MARK.match(line))
 
 
+def _described(column: Column) -> list[str]:
+    """A column in words, for the schema's card."""
+    declared = column.categories if column.kind.is_categorical else column.bounds
+    if declared is None:
+        values = "to be learnt with budget"
+    elif column.kind.is_categorical:
+        shown = ", ".join(map(str, declared[:_MOST_SHOWN]))
+        values = shown if len(declared) <= _MOST_SHOWN else f"{shown}, … ({len(declared)} in all)"
+    else:
+        values = f"{declared[0]} … {declared[1]}"
+    return [
+        column.name,
+        str(column.kind),
+        column.frame or column.dtype,
+        values,
+        "allowed" if column.missing else "never",
+    ]
+
+
 def _refuse_unknown(entries: Mapping[str, Any], known: set[str] | frozenset[str], where: str) -> None:
-    unknown = sorted(str(key) for key in set(entries) - known)
+    unknown = sorted(repr(str(key)) for key in set(entries) - known)
     if unknown:
-        raise SchemaError(f"{where} has an unknown key {unknown[0]!r}; known are {', '.join(sorted(known))}")
+        word = "an unknown key" if len(unknown) == 1 else "unknown keys"
+        raise SchemaError(f"{where} has {word} {', '.join(unknown)}; known are {', '.join(sorted(known))}")
 
 
 def _column_from_dict(entries: Any) -> Column:
@@ -173,30 +220,18 @@ def _column_from_dict(entries: Any) -> Column:
     _refuse_unknown(entries, _COLUMN_KEYS, f"column {name!r}")
     return Column(
         name=name,
-        kind=_choice(Kind, entries.get("kind"), f"column {name!r}: kind"),
+        kind=entries.get("kind", ""),
         dtype=str(entries.get("dtype", "")),
         categories=_declared(entries.get("categories"), name, "categories", None),
         bounds=_declared(entries.get("bounds"), name, "bounds", 2),
         missing=_choice_of({"allowed": True, "never": False}, entries.get("missing", "allowed"), name),
-        outside=_choice(Outside, entries.get("outside", "refuse"), f"column {name!r}: outside"),
+        outside=entries.get("outside", Column.outside),
         weight=_number(entries["weight"], name, "weight") if "weight" in entries else None,
         bins=_whole_number(entries["bins"], name, "bins") if "bins" in entries else None,
         pool=_number(entries["pool"], name, "pool") if "pool" in entries else None,
         unit=_text_or_none(entries.get("unit"), name, "unit"),
+        frame=_text_or_none(entries.get("frame"), name, "frame"),
     )
-
-
-def _choice(options: type[Any], value: Any, where: str) -> Any:
-    try:
-        return options(value)
-    except ValueError:
-        names = ", ".join(str(option) for option in options)
-        hint = (
-            "; free text and identifiers cannot be released: drop the column or code it as categories"
-            if value in ("text", "identifier")
-            else ""
-        )
-        raise SchemaError(f"{where} is {value!r}; it must be one of {names}{hint}") from None
 
 
 def _choice_of(options: Mapping[str, bool], value: Any, name: str) -> bool:
@@ -253,6 +288,8 @@ def _column_to_dict(column: Column, target: str | None) -> dict[str, Any]:
         entries["pool"] = column.pool
     if column.unit is not None:
         entries["unit"] = column.unit
+    if column.frame is not None:
+        entries["frame"] = column.frame
     return entries
 
 

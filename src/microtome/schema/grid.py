@@ -13,8 +13,9 @@ import datetime as dt
 import numpy as np
 from numpy.typing import NDArray
 
+from microtome.errors import SchemaError
 from microtome.schema.cells import CategoryCells, Cells, NumberCells
-from microtome.schema.column import Column, Kind, Outside
+from microtome.schema.column import Column, Kind
 
 WHOLE_NUMBERS = 512
 """A declared range of at most this many whole numbers gets a cell each."""
@@ -33,8 +34,13 @@ def initial_cells(column: Column) -> Cells | None:
     if column.kind.is_categorical:
         if column.categories is None:
             return None
-        other = column.outside is Outside.CLAMP
+        other = not column.outside.is_refused
         return CategoryCells(categories=column.categories, other=other, missing=column.missing)
+    return number_cells(column)
+
+
+def number_cells(column: Column) -> NumberCells:
+    """The cells to count a measured column on."""
     bounds = column.number_bounds()
     edges = _learning_edges(column) if bounds is None else _declared_edges(column.kind, *bounds)
     return NumberCells(edges=edges, integral=column.kind.is_integral, missing=column.missing)
@@ -62,9 +68,19 @@ def _declared_edges(kind: Kind, low: float, high: float) -> NDArray[np.float64]:
 
 
 def _learning_edges(column: Column) -> NDArray[np.float64]:
-    if column.kind in (Kind.DATE, Kind.DATETIME):
-        return _month_edges(microseconds=column.kind is Kind.DATETIME)
-    integral = column.kind is Kind.INTEGER
+    match column.kind:
+        case Kind.DATE:
+            return _month_edges(1.0)
+        case Kind.DATETIME:
+            return _month_edges(86_400e6)
+        case Kind.INTEGER | Kind.FLOAT:
+            return _octave_edges(column)
+        case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
+            raise SchemaError(f"column {column.name!r}: a {column.kind} column has no grid of numbers")
+
+
+def _octave_edges(column: Column) -> NDArray[np.float64]:
+    integral = column.kind.is_integral
     first = 0 if integral else _SMALLEST_EXPONENT
     exponents = np.arange(first, _LARGEST_EXPONENT)
     steps = 1.0 + np.arange(CELLS_PER_OCTAVE) / CELLS_PER_OCTAVE
@@ -92,7 +108,7 @@ def _both_sides(magnitudes: NDArray[np.float64], integral: bool) -> NDArray[np.f
     return np.concatenate([-magnitudes, [0.0, np.nextafter(0.0, 1.0)], magnitudes])
 
 
-def _month_edges(*, microseconds: bool) -> NDArray[np.float64]:
+def _month_edges(units_a_day: float) -> NDArray[np.float64]:
     months = [dt.date(year, month, 1) for year in range(_FIRST_YEAR, _LAST_YEAR) for month in range(1, 13)]
     days = np.array([(month - dt.date(1970, 1, 1)).days for month in [*months, dt.date(_LAST_YEAR, 1, 1)]])
-    return days * (86_400e6 if microseconds else 1.0)
+    return days * units_a_day

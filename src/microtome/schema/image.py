@@ -173,12 +173,6 @@ class ImageSchema:
         return _HEADER + yaml.safe_dump(self.to_dict(), sort_keys=False, default_flow_style=None, allow_unicode=True)
 
 
-def is_image_document(path: str | Path) -> bool:
-    """Whether a YAML file describes images rather than a table."""
-    document = read_document(path)
-    return isinstance(document, Mapping) and KEY in document
-
-
 def schema_of_layout(
     shape: tuple[int, int, int], dtype: str, classes: tuple[Label, ...] | None, **declared: Any
 ) -> ImageSchema:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from microtome.schema.cells import NumberCells
 from microtome.schema.column import Column, Kind
-from microtome.schema.grid import initial_cells
+from microtome.schema.grid import number_cells
 
 _UNITS_OF_FLOATS = 10**6
 """Decimals of floats are looked at down to the sixth."""
@@ -216,25 +216,27 @@ class RoundedCells:
 
 def rounding_classes(column: Column) -> RoundingClasses | None:
     """The classes to count a column's numbers by; ``None`` where cells leave nothing to tell."""
-    cells = initial_cells(column)
-    if not isinstance(cells, NumberCells) or column.kind is Kind.DATE:
-        return None
-    if column.kind is Kind.DATETIME:
-        return RoundingClasses(units=1, steps=_TIMES, magnitudes=(0.0,), between=False)
-    largest = float(np.abs(cells.edges).max())
-    if column.kind is Kind.INTEGER:
-        if cells.singletons().all():
+    match column.kind:
+        case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN | Kind.DATE:
             return None
-        highest = max(int(math.log10(largest)), 0)
-        return RoundingClasses(units=1, steps=_chain(highest), magnitudes=_magnitudes(0, highest), between=False)
-    highest = min(max(math.floor(math.log10(largest)), 0), _LARGEST_POWER_OF_FLOATS)
-    return RoundingClasses(
-        units=_UNITS_OF_FLOATS,
-        steps=_chain(highest + round(math.log10(_UNITS_OF_FLOATS))),
-        magnitudes=_magnitudes(-1, highest),
-        between=True,
-        single=column.dtype == "float32",
-    )
+        case Kind.DATETIME:
+            return RoundingClasses(units=1, steps=_TIMES, magnitudes=(0.0,), between=False)
+        case Kind.INTEGER:
+            cells = number_cells(column)
+            if cells.singletons().all():
+                return None
+            highest = max(int(math.log10(np.abs(cells.edges).max())), 0)
+            return RoundingClasses(units=1, steps=_chain(highest), magnitudes=_magnitudes(0, highest), between=False)
+        case Kind.FLOAT:
+            largest = math.floor(math.log10(np.abs(number_cells(column).edges).max()))
+            highest = min(max(largest, 0), _LARGEST_POWER_OF_FLOATS)
+            return RoundingClasses(
+                units=_UNITS_OF_FLOATS,
+                steps=_chain(highest + round(math.log10(_UNITS_OF_FLOATS))),
+                magnitudes=_magnitudes(-1, highest),
+                between=True,
+                single=column.dtype == "float32",
+            )
 
 
 def _chain(highest: int) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.schema import CategoryCells, ColumnCode, stratified
+from microtome.schema import ColumnCode, stratified
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -113,7 +113,7 @@ class BalancedDraws:
 
 
 def _fits(code: ColumnCode) -> bool:
-    return isinstance(code.cells, CategoryCells) and len(code.cells) <= _MOST_CELLS
+    return code.column.kind.is_categorical and len(code.cells) <= _MOST_CELLS
 
 
 def _num_units(code: ColumnCode, cells: bool) -> int:

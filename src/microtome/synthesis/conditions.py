@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from microtome.errors import ModelError, SchemaError
 from microtome.schema import CategoryCells, Codebook, ColumnCode, Kind, NumberCells
+from microtome.schema.column import Value
 
 Floats = NDArray[np.float64]
 
@@ -74,11 +75,13 @@ def split_conditions(texts: Iterable[str], columns: Sequence[str]) -> list[tuple
 def _value_from_text(code: ColumnCode, text: str) -> Any:
     if not text:
         return None
-    if isinstance(code.cells, CategoryCells):
-        by_name = {str(category): category for category in code.cells.categories}
-        parts = [text] if text in by_name else text.split("|")
-        return [by_name.get(part, by_name.get(part.capitalize(), part)) for part in parts]
-    return [_range_from_text(code, part) for part in text.split("|")]
+    match code.cells:
+        case CategoryCells(categories=categories):
+            by_name = {str(category): category for category in categories}
+            parts = [text] if text in by_name else text.split("|")
+            return [by_name.get(part, by_name.get(part.capitalize(), part)) for part in parts]
+        case NumberCells():
+            return [_range_from_text(code, part) for part in text.split("|")]
 
 
 def _range_from_text(code: ColumnCode, text: str) -> tuple[Any, Any]:
@@ -93,11 +96,15 @@ def _range_from_text(code: ColumnCode, text: str) -> tuple[Any, Any]:
 
 
 def _condition(column: int, code: ColumnCode, value: Any) -> Condition:
-    several = isinstance(value, list) or (isinstance(value, tuple) and isinstance(code.cells, CategoryCells))
+    several = isinstance(value, list) or (isinstance(value, tuple) and code.column.kind.is_categorical)
     values = [_plain(one) for one in value] if several else [_plain(value)]
     if None in values and not code.cells.missing:
         raise ModelError(f"column {code.column.name!r} has no missing values: the condition is impossible")
-    cut = _cut_numbers(code, values) if isinstance(code.cells, NumberCells) else _cut_categories(code, values)
+    match code.cells:
+        case NumberCells() as numbers:
+            cut = _cut_numbers(code, numbers, values)
+        case CategoryCells(categories=categories):
+            cut = _cut_categories(code, categories, values)
     total = code.level_margins
     left = np.bincount(cut.levels, weights=cut.margins, minlength=code.num_levels)
     met = np.divide(left, total, out=np.zeros_like(total), where=total > 0)
@@ -114,30 +121,29 @@ def _plain(value: Any) -> Any:
     return None if value is pd.NA or value != value else value
 
 
-def _cut_categories(code: ColumnCode, values: list[Any]) -> ColumnCode:
-    assert isinstance(code.cells, CategoryCells)
+def _cut_categories(code: ColumnCode, categories: Sequence[Value], values: list[Any]) -> ColumnCode:
     allowed = np.zeros(len(code.cells))
     for one in values:
         if one is None:
             allowed[-1] = 1.0
-        elif one in code.cells.categories:
-            allowed[code.cells.categories.index(one)] = 1.0
+        elif one in categories:
+            allowed[categories.index(one)] = 1.0
         else:
-            shown = ", ".join(map(repr, code.cells.categories[:10]))
+            shown = ", ".join(map(repr, categories[:10]))
             raise ModelError(f"column {code.column.name!r} has no category {one!r}; it has {shown}, …")
     return replace(code, margins=code.margins * allowed)
 
 
-def _cut_numbers(code: ColumnCode, values: list[Any]) -> ColumnCode:
+def _cut_numbers(code: ColumnCode, uncut: NumberCells, values: list[Any]) -> ColumnCode:
     """Margins inside any of the ranges, after cutting cells at their ends."""
     ranges = [_interval(code, one) for one in values if one is not None]
-    cut = _split(code, [end for interval in ranges for end in interval])
-    assert isinstance(cut.cells, NumberCells)
-    allowed = np.zeros(len(cut.cells), dtype=bool)
+    cells, origin, share = _split(uncut, [end for interval in ranges for end in interval])
+    allowed = np.zeros(len(cells), dtype=bool)
     for first, last in ranges:
-        allowed[: cut.cells.num_values] |= (cut.cells.edges[:-1] >= first) & (cut.cells.edges[1:] <= last)
-    allowed[cut.cells.num_values :] = None in values
-    return replace(cut, margins=np.where(allowed, cut.margins, 0.0))
+        allowed[: cells.num_values] |= (cells.edges[:-1] >= first) & (cells.edges[1:] <= last)
+    allowed[cells.num_values :] = None in values
+    margins = np.where(allowed, code.margins[origin] * share, 0.0)
+    return replace(code, cells=cells, counts=code.counts[origin], margins=margins, levels=code.levels[origin])
 
 
 def _interval(code: ColumnCode, value: Any) -> tuple[float, float]:
@@ -155,20 +161,11 @@ def _interval(code: ColumnCode, value: Any) -> tuple[float, float]:
     return first, float(np.nextafter(last, np.inf))
 
 
-def _split(code: ColumnCode, points: list[float]) -> ColumnCode:
-    """The same column with cells cut at the given points, their margins in proportion to the widths."""
-    cells = code.cells
-    assert isinstance(cells, NumberCells)
+def _split(cells: NumberCells, points: list[float]) -> tuple[NumberCells, NDArray[np.intp], Floats]:
+    """Cells cut at the given points; of each the number of the one it was cut from, and its share of that one."""
     inside = [point for point in points if cells.edges[0] < point < cells.edges[-1]]
     edges = np.unique(np.concatenate([cells.edges, inside]))
     parent = np.searchsorted(cells.edges, edges[:-1], side="right") - 1
     share = np.diff(edges) / np.diff(cells.edges)[parent]
     tail = np.arange(cells.num_values, len(cells))
-    origin = np.concatenate([parent, tail])
-    return replace(
-        code,
-        cells=NumberCells(edges=edges, integral=cells.integral, missing=cells.missing),
-        counts=code.counts[origin],
-        margins=code.margins[origin] * np.concatenate([share, np.ones(len(tail))]),
-        levels=code.levels[origin],
-    )
+    return replace(cells, edges=edges), np.concatenate([parent, tail]), np.concatenate([share, np.ones(len(tail))])

@@ -19,6 +19,7 @@ class Draw:
         conditions: What they have to meet, by column.
         seed: Seed of the draw.
         balanced: Images: as many of each class, whatever their shares.
+        as_: Tables: the library whose frame is wanted; ``None`` for pandas.
         progress: Told how many are drawn.
     """
 
@@ -26,6 +27,7 @@ class Draw:
     conditions: Mapping[str, Any]
     seed: int
     balanced: bool = False
+    as_: str | None = None
     progress: Progress = silent
 
     def __post_init__(self) -> None:

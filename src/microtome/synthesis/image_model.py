@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 import torch
@@ -63,6 +63,8 @@ class ImageModel:
 
     def draw(self, wanted: Draw) -> ImageSet:
         """Images, classes in the shares that they have in the release, or as many of each if ``balanced``."""
+        if wanted.as_ is not None:
+            raise ParameterError("as_ is for tables; images are drawn as an ImageSet")
         random = torch.Generator().manual_seed(wanted.seed)
         classes = _classes(self._wanted_shares(wanted), wanted.number, wanted.seed)
         pixels = np.empty((wanted.number, *self.schema.shape), _dtype(self.schema))
@@ -86,6 +88,10 @@ class ImageModel:
             raise OutputError(f"{path} exists; choose another name, or say --force to replace it")
         drawn = self.draw(wanted)
         write_images(path, drawn, low=self.schema.low, high=self.schema.high, progress=wanted.progress)
+
+    def stream(self, file: BinaryIO, wanted: Draw, *, spreadsheet_safe: bool) -> None:
+        """Refuse: there is no one stream of images that programs agree on."""
+        raise ParameterError("images are written to files: give a .npz archive, a .png grid or a folder")
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Shape of the network, schema and shares; there are no tensors but the weights."""

@@ -37,6 +37,7 @@ def load_model(path: Path, generator: Generator | None) -> Model:
         model = kinds[document["format"]].from_parts(path, document, tensors, generator)
         assert isinstance(model.generator, nn.Module)
         load_weights(path, model.generator.eval(), part_of(tensors, _WEIGHTS))
-        if isinstance(model.generator, MixtureGenerator) and bool((model.generator.weights() < 0).any()):
-            raise ModelError("the weights of its components are no shares")
+        match model:
+            case TableModel(generator=MixtureGenerator() as mixture) if bool((mixture.weights() < 0).any()):
+                raise ModelError("the weights of its components are no shares")
     return model

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import pyarrow as pa
 
+from microtome.card import Card, Carded
 from microtome.errors import ModelError, ParameterError
 from microtome.generators import Generator
 from microtome.generators.image import ImageGenerator
-from microtome.progress import Progress, silent
+from microtome.progress import Progress, usual_progress
 from microtome.published import Artefact, ImageRelease, Release, check_output
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.image_model import ImageModel
@@ -24,7 +25,7 @@ from microtome.synthesis.table_model import TableModel
 from microtome.training import Fit, FitSettings, ImageFitSettings, Trainer, seed_of
 
 
-class Synthesizer:
+class Synthesizer(Carded):
     """Learns a release, and draws rows or images that look like those it was made from.
 
     Args:
@@ -81,7 +82,7 @@ class Synthesizer:
         *,
         checkpoint: str | Path | None = None,
         resume: bool = False,
-        progress: Progress = silent,
+        progress: Progress | None = None,
     ) -> Self:
         """Train on a release. Needs no private data and costs no privacy, however often it is repeated.
 
@@ -89,16 +90,16 @@ class Synthesizer:
             release: The release or its path.
             checkpoint: Where to keep the state of the run, so that it can be resumed.
             resume: Go on from the checkpoint if there is one.
-            progress: Told the steps done.
+            progress: Told the steps done; by default bars in a notebook, and nothing elsewhere.
         """
-        opened = Artefact.load(release) if isinstance(release, str | Path) else release
+        opened = _opened(release)
         trainer = Trainer(
             opened,
             self.settings,
             seed=self.random_state,
             generator=self.generator,
             checkpoint=None if checkpoint is None else Path(checkpoint),
-            progress=progress,
+            progress=progress or usual_progress(),
         )
         self.fit_ = trainer.fit(resume=resume)
         self._model = _model_of(opened, self.fit_)
@@ -109,9 +110,10 @@ class Synthesizer:
         num_rows: int,
         *,
         conditions: Mapping[str, Any] | None = None,
+        as_: str | None = None,
         balanced: bool = False,
         random_state: int | None = None,
-        progress: Progress = silent,
+        progress: Progress | None = None,
     ) -> Any:
         """Draw a data frame with the columns, order, types and missing values of the real table, or an ``ImageSet``.
 
@@ -119,26 +121,34 @@ class Synthesizer:
             num_rows: How many rows, or images.
             conditions: What they have to meet, by column: a value, a list of values, or (low, high) of a measured one.
                 ``None`` stands for a missing value, and for an open end of (low, high). Images have a ``label``.
+            as_: Tables: the frame's library, ``"pandas"`` (the default), ``"polars"`` or ``"arrow"``.
             balanced: Images: as many of each class, whatever their shares.
             random_state: Seed of the draw.
-            progress: Told how many are drawn.
+            progress: Told how many are drawn; by default bars in a notebook, and nothing elsewhere.
         """
-        return self.model.draw(self._wanted(num_rows, conditions, random_state, balanced, progress))
+        return self.model.draw(self._wanted(num_rows, conditions, random_state, balanced, progress, as_))
 
     def sample_conditions(
-        self, conditions: Mapping[str, Any], num_rows: int, *, random_state: int | None = None
+        self,
+        conditions: Mapping[str, Any],
+        num_rows: int,
+        *,
+        as_: str | None = None,
+        random_state: int | None = None,
     ) -> Any:
         """The same with the conditions first, as SDV has it."""
-        return self.sample(num_rows, conditions=conditions, random_state=random_state)
+        return self.sample(num_rows, conditions=conditions, as_=as_, random_state=random_state)
 
     def sample_tables(
         self, num_rows: int, *, conditions: Mapping[str, Any] | None = None, random_state: int | None = None
     ) -> Iterator[pa.Table]:
         """The same as a stream of Arrow tables, for any number of rows of a table."""
         wanted, model = self._wanted(num_rows, conditions, random_state), self.model
-        if not isinstance(model, TableModel):
-            raise ModelError("this is a model of images, which are no tables; call sample")
-        return model.tables(wanted)
+        match model:
+            case TableModel():
+                return model.typed_tables(wanted)
+            case ImageModel():
+                raise ModelError("this is a model of images, which are no tables; call sample")
 
     def sample_to_file(
         self,
@@ -150,14 +160,43 @@ class Synthesizer:
         spreadsheet_safe: bool = False,
         force: bool = False,
         random_state: int | None = None,
-        progress: Progress = silent,
+        progress: Progress | None = None,
     ) -> None:
         """Draw to a file, whole or not at all: rows to CSV or Parquet, images to .npz, a .png grid or a folder.
 
-        ``spreadsheet_safe`` puts an apostrophe before text in a CSV file that a spreadsheet would run.
+        CSV is packed if the name ends in .csv.gz or .csv.zst. ``spreadsheet_safe`` puts an apostrophe before text in a
+        CSV file that a spreadsheet would run.
         """
         wanted = self._wanted(num_rows, conditions, random_state, balanced, progress)
         self.model.write(Path(path), wanted, spreadsheet_safe=spreadsheet_safe, force=force)
+
+    def sample_to_stream(
+        self,
+        file: BinaryIO,
+        num_rows: int,
+        *,
+        conditions: Mapping[str, Any] | None = None,
+        spreadsheet_safe: bool = False,
+        random_state: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Draw rows as CSV to a file that is open for writing bytes, such as ``sys.stdout.buffer``, as they come."""
+        wanted = self._wanted(num_rows, conditions, random_state, progress=progress)
+        self.model.stream(file, wanted, spreadsheet_safe=spreadsheet_safe)
+
+    def card(self) -> Card:
+        """What it was fitted to, and how."""
+        if self._model is None:
+            return Card(title="Synthesizer, not fitted yet", lines=["Call fit(release), or Synthesizer.load(path)."])
+        origin, promise = self._model.origin, self._model.origin["promise"]
+        how = {"release": origin["release"], "best step": origin["best_step"], "finished": origin["finished"]}
+        return Card(
+            title=f"Synthesizer of {self._model.unit}, fitted to a release with ε = {promise['epsilon']:g}, "
+            f"δ = {promise['delta']:g}",
+            lines=["Draw with sample(n): it costs no privacy, however often it is repeated."],
+            headings=("fit", ""),
+            rows=list(how.items()),
+        )
 
     @property
     def model(self) -> Model:
@@ -184,10 +223,33 @@ class Synthesizer:
         conditions: Mapping[str, Any] | None,
         random_state: int | None,
         balanced: bool = False,
-        progress: Progress = silent,
+        progress: Progress | None = None,
+        as_: str | None = None,
     ) -> Draw:
-        seed = seed_of(self.random_state if random_state is None else random_state)
-        return Draw(number=number, conditions=conditions or {}, seed=seed, balanced=balanced, progress=progress)
+        return Draw(
+            number=number,
+            conditions=conditions or {},
+            seed=seed_of(self.random_state if random_state is None else random_state),
+            balanced=balanced,
+            as_=as_,
+            progress=progress or usual_progress(),
+        )
+
+
+def _opened(release: object) -> Artefact:
+    """A release that is given, or read from its path; whoever gives a table is told the way to a release."""
+    match release:
+        case Artefact():
+            return release
+        case str() | Path():
+            return Artefact.load(release)
+        case _:
+            raise ParameterError(
+                f"fit takes a release, not a {type(release).__name__}: a model never sees the table itself. First "
+                "schema = mt.draft_schema(table), to be read, corrected and confirmed with schema.confirm(); then "
+                "release = mt.release(table, schema, epsilon=1, delta=1e-6), which is the one private step; then "
+                "Synthesizer().fit(release)"
+            )
 
 
 def _model_of(release: Artefact, fit: Fit) -> Model:

@@ -47,11 +47,16 @@ class SyntheticRows:
     seed: int
 
     def __post_init__(self) -> None:
-        if self.conditions and not isinstance(self.generator, ColumnwiseGenerator):
+        if self.conditions and self._columnwise is None:
             raise ModelError(
                 f"{type(self.generator).__name__} gives rows, not distributions: conditions need a generator with "
                 "probabilities() and draw(), such as the built-in one"
             )
+
+    @property
+    def _columnwise(self) -> ColumnwiseGenerator | None:
+        """The generator, if it gives distributions and not only rows."""
+        return self.generator if isinstance(self.generator, ColumnwiseGenerator) else None
 
     def tables(self, num_rows: int) -> Iterator[pa.Table]:
         """The rows in pieces that fit in memory."""
@@ -61,8 +66,8 @@ class SyntheticRows:
         draws = BalancedDraws(codes, num_rows)
         for first in range(0, num_rows, CHUNK_ROWS):
             count = min(CHUNK_ROWS, num_rows - first)
-            if isinstance(self.generator, ColumnwiseGenerator):
-                drawn = draws(self._distributions(self.generator, count, random, rng), rng)
+            if self._columnwise is not None:
+                drawn = draws(self._distributions(self._columnwise, count, random, rng), rng)
                 arrays = [
                     code.draw_values(values, rng) if draws.is_cells(column) else code.draw(values, rng)
                     for column, (code, values) in enumerate(zip(codes, drawn, strict=True))
@@ -88,8 +93,9 @@ class SyntheticRows:
     ) -> Floats:
         """The distribution over levels of each column for every row to be drawn, the conditions observed."""
         with torch.no_grad():
-            if isinstance(generator, MixtureGenerator):
-                return self._chosen(generator.components(), generator.weights().numpy(), count, rng)
+            match generator:
+                case MixtureGenerator():
+                    return self._chosen(generator.components(), generator.weights().numpy(), count, rng)
             if not self.conditions:
                 return self._normal(generator.probabilities(torch.randn(count, generator.latent_dim, generator=random)))
             pool = torch.randn(_POOL_ROWS, generator.latent_dim, generator=random)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import torch
 from torch import Tensor
@@ -26,16 +25,12 @@ from microtome.published import check_output
 from microtome.schema import Codebook, Schema
 from microtome.synthesis.conditions import conditions_from_text, parse_conditions
 from microtome.synthesis.draw import Draw
+from microtome.synthesis.frames import FrameKind, as_frame, frame_kind, typed, with_pandas_notes
 from microtome.synthesis.synthetic_rows import SyntheticRows
-from microtome.synthesis.table_file import write_tables
+from microtome.synthesis.table_file import stream_csv, write_tables
 from microtome.training.tensor_file import part_of
 
 _CODEBOOK = "codebook/"
-_NULLABLE: dict[pa.DataType, Any] = {
-    pa.bool_(): pd.BooleanDtype(),
-    **{getattr(pa, f"int{bits}")(): getattr(pd, f"Int{bits}Dtype")() for bits in (8, 16, 32, 64)},
-    **{getattr(pa, f"uint{bits}")(): getattr(pd, f"UInt{bits}Dtype")() for bits in (8, 16, 32, 64)},
-}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,19 +63,31 @@ class TableModel:
         rows = SyntheticRows(generator=self.generator, codebook=self.codebook, conditions=conditions, seed=wanted.seed)
         return rows.tables(wanted.number)
 
-    def draw(self, wanted: Draw) -> pd.DataFrame:
-        """Rows with the columns, order, types and missing values of the real table."""
+    def typed_tables(self, wanted: Draw) -> Iterator[pa.Table]:
+        """The same with columns held as the real frame holds them."""
+        return (typed(table, self.codebook) for table in self.tables(wanted))
+
+    def draw(self, wanted: Draw) -> Any:
+        """Rows with the columns, order, types and missing values of the real table, as a frame of a library."""
+        kind = FrameKind.PANDAS if wanted.as_ is None else frame_kind(wanted.as_)
         tables, done = [], 0
-        for table in self.tables(wanted):
+        for table in self.typed_tables(wanted):
             tables.append(table)
             done += table.num_rows
             wanted.progress("sample", done, wanted.number)
-        return _to_frame(pa.concat_tables(tables), self.schema)
+        return as_frame(pa.concat_tables(tables), self.schema, kind)
 
     def write(self, path: Path, wanted: Draw, *, spreadsheet_safe: bool, force: bool) -> None:
-        """Draw rows to a CSV or Parquet file."""
+        """Draw rows to a CSV file, packed or not, or to a Parquet file."""
         check_output(path, force=force)
-        write_tables(path, self.tables(wanted), wanted.number, wanted.progress, spreadsheet_safe=spreadsheet_safe)
+        tables = self.tables(wanted)
+        if path.suffix == ".parquet":
+            tables = (with_pandas_notes(typed(table, self.codebook), self.schema) for table in tables)
+        write_tables(path, tables, wanted.number, wanted.progress, spreadsheet_safe=spreadsheet_safe)
+
+    def stream(self, file: BinaryIO, wanted: Draw, *, spreadsheet_safe: bool) -> None:
+        """Draw rows to an open file, as CSV."""
+        stream_csv(file, self.tables(wanted), wanted.number, wanted.progress, spreadsheet_safe=spreadsheet_safe)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Shape of the generator, schema and codebook."""
@@ -106,20 +113,15 @@ class TableModel:
         return cls(generator=built, schema=schema, codebook=codebook, origin=dict(document["origin"]))
 
 
-def _to_frame(table: pa.Table, schema: Schema) -> pd.DataFrame:
-    """Arrow to pandas; whole numbers and booleans that may be missing keep their type as nullable columns."""
-    frame: pd.DataFrame = table.to_pandas()
-    for column in schema.columns:
-        if column.missing and column.arrow_type in _NULLABLE:
-            frame[column.name] = table.column(column.name).to_pandas(types_mapper=_NULLABLE.get)
-    return frame
-
-
 def _shape(generator: Generator) -> dict[str, Any]:
     """The shape of a built-in model; nothing for a generator of one's own."""
-    if isinstance(generator, MixtureGenerator):
-        return {"mixture": asdict(generator.settings), "pivot": generator.pivot}
-    return {"network": asdict(generator.settings)} if isinstance(generator, TabularGenerator) else {}
+    match generator:
+        case MixtureGenerator():
+            return {"mixture": asdict(generator.settings), "pivot": generator.pivot}
+        case TabularGenerator():
+            return {"network": asdict(generator.settings)}
+        case _:
+            return {}
 
 
 def _built_in(path: Path, document: Mapping[str, Any], codebook: Codebook) -> TabularGenerator | MixtureGenerator:

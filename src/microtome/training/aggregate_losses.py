@@ -21,11 +21,12 @@ from torch import Tensor
 
 from microtome.divergences import Denoising, MomentMatching, MomentSettings, ReleasedMoments
 from microtome.errors import ParameterError
-from microtome.generators import Generator, MixtureGenerator
+from microtome.generators import Generator, MixtureGenerator, RowLayout
 from microtome.published import AggregatesRelease
 from microtome.published.moments import combined, level_margins, margin_noise
 from microtome.schema import project_to_simplex
 from microtome.training.correlations import Correlations
+from microtome.training.focus import FocusTables
 from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, Judge, LossMix, on_encoded
 
 Floats = NDArray[np.float64]
@@ -133,7 +134,19 @@ class AggregateLoss:
         self._correlations = Correlations(release, seen, _seen_settings(exact))
         self._margins = torch.tensor(margins, dtype=torch.float32)
         self._price = prior * _prices(release) / self._train[0].num_entries
-        self._unit = max(sum(one.signal() for one in self._train), LEAST_SIGNAL)
+        focus = release.mechanism.focus
+        self._focus = None
+        if focus is not None:
+            self._focus = FocusTables(
+                release, focus, held_out=held_out, seen=_seen_settings(exact), unseen=UNSEEN, generator=generator
+            )
+        self._codebook = release.codebook
+        self._unit = max(sum(one.signal() for one in self._trained), LEAST_SIGNAL)
+
+    @property
+    def _trained(self) -> list[MomentMatching]:
+        """Everything that is fitted: tables of all classes, and by groups of the focus."""
+        return [*self._train, *(self._focus.train if self._focus else [])]
 
     @property
     def has_signal(self) -> bool:
@@ -147,6 +160,8 @@ class AggregateLoss:
         parts = [one.parts(rows) for one, rows in zip(self._train, encoded, strict=True)]
         margins = torch.stack([first for first, _ in parts]).mean()
         tables = torch.stack([second for _, second in parts]).sum() + self._correlations(encoded)
+        if self._focus is not None:
+            tables = tables + self._focus.errors(self._focus.train, encoded[0])
         loss = tables / self._unit + MARGIN_WEIGHT * margins
         return loss + self._known(distributions) / self._unit if distributions else loss
 
@@ -161,29 +176,42 @@ class AggregateLoss:
     @property
     def judge(self) -> Judge:
         """Scores by what was held out."""
-        pairs = list(zip(self._judge, self._train, strict=True))
-        unit = max(sum(held_out.signal(train) for held_out, train in pairs), LEAST_SIGNAL)
+        judges = [*self._judge, *(self._focus.judge if self._focus else [])]
+        pairs = list(zip(judges, self._trained, strict=True))
+        shift = self._independent_shift
+        unit = max(sum(held_out.signal(train) for held_out, train in pairs) + shift, LEAST_SIGNAL)
         errors = [held_out.signal_error(train) for held_out, train in pairs]
         return Judge(
             value=self._held_out,
-            independent=sum(one.signal() for one in self._judge),
+            independent=sum(one.signal() for one in judges) + shift,
             unit=unit,
             score_error=float(np.linalg.norm(errors)) / unit,
         )
 
+    @property
+    def _independent_shift(self) -> float:
+        """What independent columns miss in the groups of the focus besides: every group has margins of its own."""
+        if self._focus is None:
+            return 0.0
+        row = RowLayout.of(self._codebook).encode(self._margins)
+        return float(self._focus.errors(self._focus.judge, row)) - sum(one.signal() for one in self._focus.judge)
+
     def _held_out(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
         encoded, _ = _by_class(model, latent)
-        return sum(float(judge(rows)) for judge, rows in zip(self._judge, encoded, strict=True))
+        found = sum(float(judge(rows)) for judge, rows in zip(self._judge, encoded, strict=True))
+        return found if self._focus is None else found + float(self._focus.errors(self._focus.judge, encoded[0]))
 
 
 def _by_class(
     model: Generator, latent: Float[Tensor, "b z"]
 ) -> tuple[list[Float[Tensor, "k d"]], list[Float[Tensor, "k d"]]]:
     """What stands for every class, encoded: all components of a mixture, with their distributions, or a batch."""
-    if not isinstance(model, MixtureGenerator):
-        return [model(latent)], []
-    distributions = list(model.components().chunk(model.num_classes))
-    return [model.layout.encode(rows) for rows in distributions], distributions
+    match model:
+        case MixtureGenerator():
+            distributions = list(model.components().chunk(model.num_classes))
+            return [model.layout.encode(rows) for rows in distributions], distributions
+        case _:
+            return [model(latent)], []
 
 
 def _prices(release: AggregatesRelease) -> Float[Tensor, " d"]:

@@ -75,12 +75,14 @@ def image_loss(
     release: ImageRelease, kind: ImageLossKind, moments: ClassMoments | None, num_slices: int | None, seed: int
 ) -> ImageLoss:
     """The loss of a kind for a release."""
-    if kind is ImageLossKind.MOMENTS:
-        assert moments is not None
-        return MomentLoss(moments)
-    if not isinstance(release, ImageRowsRelease):
-        raise ParameterError(f"loss {kind} looks at noisy rows; a release of aggregates has moments only")
-    return SlicedLoss(release, kind, num_slices, torch.Generator().manual_seed(seed))
+    match kind, release:
+        case ImageLossKind.MOMENTS, _:
+            assert moments is not None
+            return MomentLoss(moments)
+        case _, ImageRowsRelease() as rows:
+            return SlicedLoss(rows, kind, num_slices, torch.Generator().manual_seed(seed))
+        case _:
+            raise ParameterError(f"loss {kind} looks at noisy rows; a release of aggregates has moments only")
 
 
 def _divergence(release: ImageRowsRelease, kind: ImageLossKind, number: int, generator: torch.Generator) -> Divergence:

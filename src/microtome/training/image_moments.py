@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.errors import ReleaseError
-from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease, unknown_release
 from microtome.published.image_centres import class_centres, over_frequencies
 
 Floats = NDArray[np.float64]
@@ -60,11 +60,13 @@ class _Noisy:
 
 def class_moments(release: ImageRelease) -> ClassMoments:
     """Denoised moments of every class."""
-    if isinstance(release, ImageMomentsRelease):
-        noisy = _of_moments(release)
-    else:
-        assert isinstance(release, ImageRowsRelease)
-        noisy = _of_rows(release)
+    match release:
+        case ImageMomentsRelease():
+            noisy = _of_moments(release)
+        case ImageRowsRelease():
+            noisy = _of_rows(release)
+        case _:
+            raise unknown_release(release)
     weights = release.class_shares
     common = np.tensordot(weights, noisy.second, axes=1)
     common_noise = float(np.sqrt((weights**2) @ noisy.noise**2))

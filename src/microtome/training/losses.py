@@ -197,7 +197,11 @@ def drawn_rows(
     model: Generator, latent: Float[Tensor, "b z"], null_share: float, generator: torch.Generator
 ) -> Float[Tensor, "b d"]:
     """Rows as a release has them before the noise: levels drawn, and the share of rows blanked that is null there."""
-    rows = model.draw(latent, generator) if isinstance(model, ColumnwiseGenerator) else model(latent)
+    match model:
+        case ColumnwiseGenerator():
+            rows = model.draw(latent, generator)
+        case _:
+            rows = model(latent)
     return rows * (torch.rand(len(rows), 1, generator=generator) >= null_share) if null_share else rows
 
 

@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import torch
 
-from microtome.generators import BuiltInGenerator, Generator, RowLayout, TabularGenerator
+from microtome.generators import Generator, RowLayout, TabularGenerator
 from microtome.published import RecordsRelease
 from microtome.published.moments import has_moments, level_margins
 from microtome.training.losses import TrainingLoss, moment_judge, slice_judge
@@ -27,8 +27,7 @@ def records_objective(
     held_out = max(1, int(settings.held_out * release.num_rows))
     loss = TrainingLoss(release, settings.loss, held_out, settings.batch_size, random)
     if has_moments(release):
-        given = isinstance(trained, BuiltInGenerator)
-        judge = moment_judge(release, held_out, loss, independent, latent, margins_given=given)
+        judge = moment_judge(release, held_out, loss, independent, latent, margins_given=objective.has_margins)
     else:
         judge = slice_judge(release, held_out, independent, latent, random)
     loss.calibrate(independent, latent[: settings.batch_size], random)

@@ -50,6 +50,11 @@ class TableObjective(GeneratorObjective):
         self._built_in = generator if isinstance(generator, BuiltInGenerator) else None
         self._judged = torch.randn(SCORE_ROWS, generator.latent_dim, generator=random)
 
+    @property
+    def has_margins(self) -> bool:
+        """Whether the generator will have the profile's margins in the end, whatever it learns."""
+        return self._built_in is not None
+
     def minimise(self, loss: Loss, judge: Judge) -> None:
         """Say what is minimised, and by what it is judged."""
         self._loss, self._judge, self.score_error = loss, judge, judge.score_error

@@ -24,7 +24,7 @@ from microtome.file_kind import mistaken_for
 from microtome.whole_file import whole_file
 
 _WRONG_CONTENTS = (
-    *(MicrotomeError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError),
+    *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError),
     *(RecursionError, MemoryError),
 )
 """What building an object from contents that make no sense may raise."""
@@ -68,11 +68,12 @@ def contents_of(path: Path) -> Iterator[None]:
     """Turn whatever goes wrong with a file's contents into an error with its name."""
     try:
         yield
-    except _WRONG_CONTENTS as error:
-        if isinstance(error, ModelError) and str(error).startswith(str(path)):
+    except MicrotomeError as error:
+        if str(error).startswith(str(path)):
             raise
-        said = str(error) if isinstance(error, MicrotomeError) else f"{type(error).__name__}: {error}"
-        raise ModelError(f"{path}: it is damaged: {said}") from error
+        raise ModelError(f"{path}: it is damaged: {error}") from error
+    except _WRONG_CONTENTS as error:
+        raise ModelError(f"{path}: it is damaged: {type(error).__name__}: {error}") from error
 
 
 def load_weights(path: Path, module: nn.Module, state: Mapping[str, Tensor]) -> None:

@@ -115,5 +115,5 @@ class Trainer:
 
 def settings_for(release: Artefact, document: Mapping[str, Any]) -> FitSettings | ImageFitSettings:
     """Settings of the kind that a release is fitted with, from plain values."""
-    kind = ImageFitSettings if isinstance(release, ImageRelease) else FitSettings
+    kind = ImageFitSettings if release.manifest.mechanism.of_images else FitSettings
     return kind.from_dict(document)

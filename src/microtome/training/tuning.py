@@ -13,7 +13,7 @@ from typing import Any
 from microtome.divergences import FDivergence
 from microtome.errors import ModelError, ParameterError
 from microtome.generators import NetworkSettings
-from microtome.published import RecordsRelease, Release
+from microtome.published import AggregatesRelease, RecordsRelease, Release, unknown_release
 from microtome.published.moments import has_moments
 from microtome.training.losses import LossMix
 from microtome.training.settings import FitSettings
@@ -79,8 +79,16 @@ def tune(
 
 def _suggest(trial: Any, base: FitSettings, release: Release) -> FitSettings:
     """The space: architecture, loss mix, learning rate, steps."""
-    if not isinstance(release, RecordsRelease):
-        return _suggest_mixture(trial, base)
+    match release:
+        case RecordsRelease():
+            return _suggest_network(trial, base, release)
+        case AggregatesRelease():
+            return _suggest_mixture(trial, base)
+        case _:
+            raise unknown_release(release)
+
+
+def _suggest_network(trial: Any, base: FitSettings, release: RecordsRelease) -> FitSettings:
     width = trial.suggest_categorical("width", [64, 128, 256, 384])
     depth = trial.suggest_int("depth", 1, 3)
     network = NetworkSettings(

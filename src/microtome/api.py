@@ -1,0 +1,221 @@
+"""``mt.release``: the private step as one call, of a table or of images.
+
+    what is promised → what is released → through the door → signed
+
+Everything after it is post-processing: ``mt.Synthesizer``, ``mt.report``.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import fields, replace
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, overload
+
+from microtome.accounting import Ledger, dataset_name, default_delta
+from microtome.errors import OutputError, ParameterError, noted
+from microtome.forecasting.foresight import foresee, foresee_images
+from microtome.images import ImageSet
+from microtome.private import Door, ImageSource, PrivateImages, Source, SystemRandomness, TableSource, open_table
+from microtome.private.image_rows import open_images
+from microtome.published import Artefact, ImageRelease, Release, keep_temporary
+from microtome.published.signature import Signer
+from microtome.schema import ImageSchema, Schema, load_schema
+from microtome.settings import PrivacySettings, RunSettings
+
+_OWN = ("privacy", "anyway", "output", "ledger", "dataset", "sign", "run")
+_OF_READING = ("labels", "part", "shape")
+
+
+@overload
+def release(
+    source: Any,
+    schema: Schema,
+    *,
+    privacy: PrivacySettings | None = None,
+    epsilon: float = ...,
+    delta: float | None = ...,
+    anyway: bool = ...,
+    output: str | Path | None = None,
+    ledger: Ledger | str | Path | None = None,
+    dataset: str | None = None,
+    sign: str | Path | None = None,
+    run: RunSettings | None = None,
+    **options: Any,
+) -> Release: ...
+
+
+@overload
+def release(
+    source: Any,
+    schema: ImageSchema,
+    *,
+    privacy: PrivacySettings | None = None,
+    epsilon: float = ...,
+    delta: float | None = ...,
+    anyway: bool = ...,
+    output: str | Path | None = None,
+    ledger: Ledger | str | Path | None = None,
+    dataset: str | None = None,
+    sign: str | Path | None = None,
+    run: RunSettings | None = None,
+    **options: Any,
+) -> ImageRelease: ...
+
+
+@overload
+def release(
+    source: Any,
+    schema: str | Path,
+    *,
+    privacy: PrivacySettings | None = None,
+    epsilon: float = ...,
+    delta: float | None = ...,
+    anyway: bool = ...,
+    output: str | Path | None = None,
+    ledger: Ledger | str | Path | None = None,
+    dataset: str | None = None,
+    sign: str | Path | None = None,
+    run: RunSettings | None = None,
+    **options: Any,
+) -> Release | ImageRelease: ...
+
+
+def release(
+    source: Any,
+    schema: Schema | ImageSchema | str | Path,
+    *,
+    privacy: PrivacySettings | None = None,
+    anyway: bool = False,
+    output: str | Path | None = None,
+    ledger: Ledger | str | Path | None = None,
+    dataset: str | None = None,
+    sign: str | Path | None = None,
+    run: RunSettings | None = None,
+    **options: Any,
+) -> Artefact:
+    """Publish a private table or image set once, under (ε, δ)-differential privacy.
+
+    Args:
+        source: A table: a CSV or Parquet path, or a pandas, polars or Arrow table. Images: an ``ImageSet``, such as
+            ``mt.read_images`` gives, or the path of one.
+        schema: What is public about it, a ``Schema`` or an ``ImageSchema``, or the path of its YAML document.
+        privacy: What is promised.
+        anyway: Release a table without a forecast, even if next to nothing would be learnt.
+        output: Where to write the release; without it, a temporary file that lives as long as the result.
+        ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
+        dataset: The name of the data in the book; by default that of the file.
+        sign: File of the private key to sign the release with, such as ``microtome key make`` writes.
+        run: How the work is done.
+        **options: Instead of ``privacy``, what ``PrivacySettings`` takes: ``epsilon=5, kind="records"``. Without
+            ``delta`` it is one that fits the number of records, as far as that is public.
+
+    Returns:
+        The release, open for reading.
+
+    Raises:
+        ForecastError: Next to nothing would be learnt; nothing is spent.
+    """
+    given = {name: value for name, value in options.items() if (name, value) != ("delta", None)}
+    settings, run = _promise(privacy, given), run or RunSettings()
+    signer = None if sign is None else Signer.load(sign)
+    private, usual_name = _opened(source, schema, settings, run, anyway=anyway)
+    if privacy is None and options.get("delta") is None:
+        settings = replace(settings, delta=default_delta(settings.public_size(private.num_records)))
+    files = _files(source)
+    door = Door(
+        settings=settings,
+        run=run,
+        ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
+        dataset=dataset or (dataset_name(files[0]) if files else usual_name),
+        randomness=SystemRandomness(),
+    )
+    if output is not None:
+        _refuse_own_input(Path(output), (*files, *_files(schema), *_files(ledger), *_files(sign)))
+        return _signed(door, private, signer, Path(output))
+    directory = Path(mkdtemp(prefix="microtome-"))
+    try:
+        return keep_temporary(_signed(door, private, signer, directory / "private.release"), directory)
+    except BaseException:
+        shutil.rmtree(directory)
+        raise
+
+
+def _promise(privacy: PrivacySettings | None, options: dict[str, Any]) -> PrivacySettings:
+    """What is promised, as settings or as the options that make them."""
+    known = [field.name for field in fields(PrivacySettings)]
+    unknown = [_unknown(name, [*known, *_OWN]) for name in options if name not in known]
+    if unknown:
+        raise ParameterError("\n".join(unknown))
+    match privacy:
+        case None if "epsilon" in options:
+            return PrivacySettings(**options)
+        case None:
+            raise ParameterError("nothing is promised: give epsilon=, or privacy=PrivacySettings(…)")
+        case PrivacySettings() if options:
+            raise ParameterError(f"privacy= says all of the promise; say {', '.join(options)} in it, not beside it")
+        case PrivacySettings():
+            return privacy
+        case _:
+            raise ParameterError(
+                f"privacy is {privacy!r}; it must be PrivacySettings, such as mt.PrivacySettings(epsilon=1)"
+            )
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    if name in _OF_READING:
+        return f"{name} says how to read images, not how to release them: release(read_images(path, {name}=…), …)"
+    if name in [field.name for field in fields(RunSettings)]:
+        return f"{name} is no part of the promise, but of how the work is done: run=RunSettings({name}=…)"
+    near = get_close_matches(name, known, n=1)
+    return f"release has no option {name!r}; " + (f"is it {near[0]}?" if near else f"it has {', '.join(known)}")
+
+
+def _opened(
+    source: Any, schema: Schema | ImageSchema | str | Path, settings: PrivacySettings, run: RunSettings, *, anyway: bool
+) -> tuple[Source, str]:
+    """What is released, and what the book calls it where it has no name."""
+    match schema:
+        case str() | Path():
+            return _opened(source, load_schema(schema), settings, run, anyway=anyway)
+        case Schema():
+            table = open_table(source)
+            table = table if settings.neighbours.protects_count else table.counted(schema)
+            return TableSource(table=table, schema=schema, foresee=partial(foresee, anyway=anyway)), "table"
+        case ImageSchema() if anyway:
+            raise ParameterError("anyway is for tables; there is no forecast of images")
+        case ImageSchema():
+            foresee_images(settings, tell=run.tell)
+            return ImageSource(images=PrivateImages(open_images(source), schema)), "images"
+        case _:
+            raise ParameterError(f"schema is {type(schema).__name__}; it must be a Schema, an ImageSchema, or a path")
+
+
+def _signed(door: Door, private: Source, signer: Signer | None, path: Path) -> Artefact:
+    published = door.release(private, path)
+    if signer is not None:
+        with noted(f"{path} is written and whole but not signed, and its promise is charged in the ledger."):
+            signer.sign(path)
+    return published
+
+
+def _files(given: object) -> tuple[Path, ...]:
+    """The files that an argument names, or was read from; none for what is in memory."""
+    match given:
+        case str() | Path():
+            return (Path(given),)
+        case Ledger():
+            return () if given.path is None else (Path(given.path),)
+        case ImageSet():
+            return given.files
+        case _:
+            return ()
+
+
+def _refuse_own_input(output: Path, inputs: tuple[Path, ...]) -> None:
+    """Never overwrite the data, their schema, their ledger or the key, whatever ``force`` says."""
+    if output.resolve() in [path.resolve() for path in inputs]:
+        raise OutputError(f"{output} is the data, their schema or ledger, or the key; choose another output")

@@ -1,0 +1,44 @@
+"""What options offer to choose from, by name alone: ``--help`` lists them without the library that knows what they are.
+
+A test compares them with the library's own.
+"""
+
+from enum import StrEnum
+
+
+class Neighbours(StrEnum):
+    """Neighbouring relations."""
+
+    BLANK_ONE = "blank-one"
+    ADD_REMOVE = "add-remove"
+    REPLACE_ONE = "replace-one"
+
+
+class Kind(StrEnum):
+    """Kinds of release."""
+
+    AGGREGATES = "aggregates"
+    RECORDS = "records"
+
+
+class Directions(StrEnum):
+    """Laws of directions."""
+
+    ORTHOGONAL = "orthogonal"
+    GAUSSIAN = "gaussian"
+    FIXED = "fixed"
+
+
+class DrawnDirections(StrEnum):
+    """Laws of directions that a release may draw from."""
+
+    ORTHOGONAL = Directions.ORTHOGONAL.value
+    GAUSSIAN = Directions.GAUSSIAN.value
+
+
+class ReleaseAccountant(StrEnum):
+    """Accountants that apply to a release."""
+
+    EXACT = "exact"
+    RENYI = "renyi"
+    THEOREM1 = "theorem1"

@@ -1,0 +1,105 @@
+"""``microtome forecast``: what a release would be worth, before anything is spent; touches no data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from microtome.cli import images
+from microtome.cli.choices import DrawnDirections, Kind, Neighbours, ReleaseAccountant
+from microtome.cli.screen import console, plain, print_json
+from microtome.cli.verb import Quiet, count
+from microtome.errors import ParameterError
+
+
+def forecast(
+    schema: Annotated[Path, typer.Option(help="What is public about the table.")],
+    rows: Annotated[
+        int,
+        typer.Option(
+            "-n", "--rows", parser=count, metavar="NUMBER", help="How many records it has, as far as that is public."
+        ),
+    ],
+    epsilon: Annotated[float, typer.Option(help="Total ε.")],
+    delta: Annotated[
+        float | None, typer.Option(help="Total δ.", show_default="1e-6, or less where there are many rows")
+    ] = None,
+    kind: Annotated[Kind, typer.Option(help="Kind of release.")] = Kind.AGGREGATES,
+    pivot: Annotated[str, typer.Option(help="aggregates: column by whose classes everything is counted.")] = "none",
+    neighbours: Annotated[
+        Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
+    ] = Neighbours.BLANK_ONE,
+    directions: Annotated[
+        DrawnDirections, typer.Option(help="records: law of the directions.")
+    ] = DrawnDirections.ORTHOGONAL,
+    num_slices: Annotated[
+        int | None, typer.Option(help="records: number of slices.", show_default="as many as fill the rows")
+    ] = None,
+    slice_dim: Annotated[int, typer.Option(help="records: dimension of a slice.")] = 1,
+    subsample: Annotated[float | None, typer.Option(help="records: Poisson sampling rate.")] = None,
+    capacity: Annotated[
+        int | None,
+        typer.Option(
+            parser=count, metavar="NUMBER", help="records: public upper bound on their number, for add-remove."
+        ),
+    ] = None,
+    accountant: Annotated[
+        ReleaseAccountant, typer.Option(help="How the noise is computed from ε and δ.")
+    ] = ReleaseAccountant.EXACT,
+    profile_share: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of the budget spent on one-way histograms.", show_default="0.1 for records, 0.2 for aggregates"
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a release would be worth, from the schema and the number of rows alone.
+
+    In words first; then what is to be expected of every column, and how all of it changes with ε. Reads no table and
+    costs nothing, so try as much as you like: declare more, leave columns out, take another ε.
+    """
+    from microtome.forecasting import forecast as foretold
+    from microtome.forecasting.page import COLUMN_HEADINGS, CURVE_HEADINGS, column_rows, curve_rows
+    from microtome.schema import Schema, load_schema
+
+    declared = None if str(schema) == images.WORD else load_schema(schema)
+    if not isinstance(declared, Schema):
+        raise ParameterError("there is no forecast of images; 'microtome budget' says how much noise a promise needs")
+    found = foretold(
+        declared,
+        rows=rows,
+        epsilon=epsilon,
+        delta=delta,
+        kind=kind.value,
+        pivot=pivot,
+        neighbours=neighbours.value,
+        directions=directions.value,
+        num_slices=num_slices,
+        slice_dim=slice_dim,
+        subsample=subsample,
+        capacity=capacity,
+        accountant=accountant.value,
+        profile_share=profile_share,
+    )
+    if as_json:
+        print_json(found.to_dict(), indent=1)
+        return
+    heading, verdict, *lines = (plain(line) for line in str(found).splitlines())
+    console.print(f"{heading}\n[bold]{verdict}[/]", soft_wrap=True)
+    for line in lines:
+        console.print(line, soft_wrap=True)
+    console.print(_table(COLUMN_HEADINGS, column_rows(found)))
+    console.print(_table(CURVE_HEADINGS, curve_rows(found)))
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = Table(*headings, header_style="bold")
+    for row in rows:
+        table.add_row(*map(plain, row))
+    return table

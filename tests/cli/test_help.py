@@ -1,0 +1,85 @@
+"""``--help`` and completion answer at once: they load nothing that they do not need."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+import typer.main
+
+from microtome.accounting import Accountant, DirectionKind, Neighbours
+from microtome.cli import choices
+from microtome.cli.main import app
+from microtome.published import ReleaseKind
+
+HEAVY = ("numpy", "scipy", "torch", "pandas", "pyarrow", "sklearn", "safetensors", "microtome.private")
+GROUP = typer.main.get_command(app)
+VERBS = [
+    [name, *inner]
+    for name, verb in GROUP.commands.items()
+    for inner in [[one] for one in getattr(verb, "commands", {})] or [[]]
+]
+TIMES_AS_LONG = 2.0
+"""Processor time of ``--help`` against that of loading Typer and Rich's tables, which draw it."""
+RUNS = 5
+
+
+@pytest.mark.parametrize("verb", [[], *VERBS], ids=" ".join)
+def test_help_by_its_short_name_loads_nothing_heavy(verb: list[str]) -> None:
+    code = (
+        "import sys, json\n"
+        "from microtome.cli.main import run\n"
+        f"sys.argv = ['microtome', *{verb!r}, '-h']\n"
+        "try:\n    run()\n"
+        "except SystemExit as leaving:\n"
+        "    print('\\n' + json.dumps([leaving.code, sorted(sys.modules)]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    exit_code, modules = json.loads(done.stdout.splitlines()[-1])
+    assert exit_code == 0
+    assert "Usage: microtome" in done.stdout
+    assert not [name for name in HEAVY if name in modules]
+
+
+def processor_time(code: str) -> float:
+    """The least of some runs: whatever else the machine does can only add."""
+    found = []
+    for _ in range(RUNS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found)
+
+
+def test_help_takes_little_longer_than_what_draws_it() -> None:
+    bare = processor_time("import typer, rich.table, rich.panel, rich.markdown")
+    helped = processor_time("import sys; sys.argv = ['microtome', '--help']; from microtome.cli.main import run; run()")
+    assert helped < TIMES_AS_LONG * bare
+
+
+@pytest.mark.parametrize(
+    ("offered", "known", "left_out"),
+    [
+        (choices.Neighbours, Neighbours, set()),
+        (choices.Kind, ReleaseKind, set()),
+        (choices.Directions, DirectionKind, set()),
+        (choices.DrawnDirections, DirectionKind, {"fixed"}),
+        (choices.ReleaseAccountant, Accountant, {"prop2"}),
+    ],
+)
+def test_options_offer_what_the_library_knows(offered: type, known: type, left_out: set[str]) -> None:
+    assert {str(one) for one in offered} == {str(one) for one in known} - left_out  # type: ignore[attr-defined]
+
+
+def test_the_shell_completes_verbs_and_options() -> None:
+    def completed(words: str) -> str:
+        asked = {"_MICROTOME_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+        code = "import sys; sys.argv = ['microtome']; from microtome.cli.main import run; run()"
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, env={**os.environ, **asked}, capture_output=True, text=True, check=False).stdout
+
+    assert "sample" in completed("microtome sa").split()
+    assert "--spreadsheet-safe" in completed("microtome sample --sp").split()
