@@ -227,3 +227,25 @@ def test_names_that_look_like_another_are_refused(name: str) -> None:
     ledger = Ledger()
     with pytest.raises(ParameterError, match="plain name"):
         ledger.set_budget(name, epsilon=1.0, delta=1e-6)
+
+
+def test_a_stop_before_the_guard_is_left_holds_up_nobody_who_takes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C can come when the record is written and the guard not yet left: the same thread then cancels."""
+    ledger = Ledger()
+    guard = ledger._guard
+
+    class Stopped:
+        def __enter__(self) -> None:
+            guard.acquire()
+
+        def __exit__(self, *raised: object) -> None:
+            monkeypatch.setattr(ledger, "_guard", guard)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ledger, "_guard", Stopped())
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        ledger.reserve(
+            "a", [GaussianEvent(mu=1.0)], purpose="p", neighbours=Neighbours.BLANK_ONE, accountant=Accountant.EXACT
+        )
+    assert stopped.value.__notes__ == ["Nothing was spent."]
+    assert [entry.status for entry in ledger.entries()] == ["cancelled"]

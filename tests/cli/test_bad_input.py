@@ -34,7 +34,7 @@ def refused(microtome: Command, desk: Desk, *said: str, code: int = EXPLAINED, *
         assert part in words, words
     assert "Traceback" not in outcome.err
     if code == EXPLAINED:
-        assert outcome.err.startswith("error: ")
+        assert any(line.startswith("error: ") for line in outcome.err.splitlines())
         assert outcome.out == ""
     nothing_is_spent(desk)
 

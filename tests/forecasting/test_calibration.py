@@ -7,10 +7,10 @@ from statistics import fmean
 from typing import Any
 
 import pytest
+from microtome.evaluation.coded import code_tables
 
 import microtome as mt
 from microtome.demo import population, population_schema
-from microtome.evaluation.coded_table import code_tables
 from microtome.evaluation.fidelity import column_scores
 from microtome.evaluation.pairs import compare_pairs
 from microtome.evaluation.tables import read_table
@@ -68,11 +68,12 @@ def test_a_forecast_of_half_or_twice_the_noise_would_not_pass() -> None:
 
 
 def test_the_benchmark_keeps_the_band() -> None:
-    declared, learnt = AGREEMENT["bands"]
+    """On the tables that the bands were read off; the page says how others did."""
+    declared, learnt = (band for band in AGREEMENT["bands"] if not band["unseen"])
     assert (declared["factor"], learnt["factor"]) == (BAND, BAND_LEARNT)
     assert min(declared["margins"], declared["pairs"]) >= 0.95
     assert min(learnt["margins"], learnt["pairs"]) >= 0.9
-    assert declared["points"] + learnt["points"] == len(AGREEMENT["points"]) >= 150
+    assert sum(band["points"] for band in AGREEMENT["bands"]) == len(AGREEMENT["points"]) >= 150
 
 
 def test_the_benchmark_is_of_this_forecast() -> None:

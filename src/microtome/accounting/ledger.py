@@ -118,7 +118,7 @@ class Ledger(LedgerCard):
         self._path = None if path is None else anchored(path)
         self._patience = patience
         self._memory = Book()
-        self._guard = threading.Lock()
+        self._guard = threading.RLock()  # Ctrl-C can come before it is left, and the same thread then takes back
         self._read()
 
     @classmethod

@@ -68,9 +68,13 @@ def forecast(
     from microtome.forecasting.page import COLUMN_HEADINGS, CURVE_HEADINGS, column_rows, curve_rows
     from microtome.schema import Schema, load_schema
 
-    declared = None if str(schema) == images.WORD else load_schema(schema)
-    if not isinstance(declared, Schema):
-        raise ParameterError("there is no forecast of images; 'microtome budget' says how much noise a promise needs")
+    match None if str(schema) == images.WORD else load_schema(schema):
+        case Schema() as declared:
+            pass
+        case _:
+            raise ParameterError(
+                "there is no forecast of images; 'microtome budget' says how much noise a promise needs"
+            )
     found = foretold(
         declared,
         rows=rows,

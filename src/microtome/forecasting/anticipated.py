@@ -109,10 +109,15 @@ class Anticipated:
 
     def _level_ratios(self) -> list[float]:
         """Noise with which all tables of a column together tell its levels; infinite where none does."""
-        if self.settings.kind is not ReleaseKind.AGGREGATES or self.pair_noise is None:
-            return [math.inf] * len(self.schema.columns)
+        match self.second, self.pair_noise:
+            case TableBudget(), np.ndarray() as noise:
+                return self._ratios_of_tables(noise)
+            case _:
+                return [math.inf] * len(self.schema.columns)
+
+    def _ratios_of_tables(self, noise: Floats) -> list[float]:
         widths = np.array([block.width for block in self.codebook.blocks], dtype=float)
-        variances = self.pair_noise**2 * widths
+        variances = noise**2 * widths
         worth = np.divide(1.0, variances, out=np.zeros_like(variances), where=variances > 0).sum(axis=1)
         return [1.0 / (math.sqrt(one) * self.num_rows) if one > 0 else math.inf for one in worth]
 

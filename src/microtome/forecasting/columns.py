@@ -61,7 +61,7 @@ def _column(release: Anticipated, index: int) -> ColumnForecast:
         smallest_share=min(share, 1.0),
         error=error,
         learning=learning,
-        advice="" if learning is Learning.WELL else _advice(column),
+        advice="" if error < ROUGH else _advice(column),
     )
 
 

@@ -12,7 +12,7 @@ from microtome.accounting import Neighbours, default_delta
 from microtome.errors import require_whole
 from microtome.forecasting.anticipated import Anticipated, anticipate
 from microtome.forecasting.attacker import Attacker, strongest_attacker
-from microtome.forecasting.columns import ColumnForecast, Learning, forecast_columns
+from microtome.forecasting.columns import LOST, ROUGH, ColumnForecast, forecast_columns
 from microtome.forecasting.cost import Cost, forecast_cost
 from microtome.forecasting.pairs import PairForecast, forecast_pairs
 from microtome.forecasting.verdict import Verdict, verdict_of
@@ -23,8 +23,8 @@ from microtome.settings import NO_PIVOT, PrivacySettings
 
 BAND, BAND_LEARNT = 1.8, 3.0
 """Factors within which measured errors were of the forecast, nineteen of twenty where everything is declared, and nine
-of ten where categories or bounds are to be learnt. Read off the very points that they describe
-(``benchmarks/forecast.py``). ``BAND_BELOW`` counts as the same."""
+of ten where categories or bounds are to be learnt. Read off the very points that they describe; on tables that were not
+looked at the first held and the second did not (``docs/choosing-epsilon.md``). ``BAND_BELOW`` counts as the same."""
 BAND_BELOW = 0.01
 _CURVE = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 _SEARCHED = (*(digit * 10.0**power for power in range(-2, 2) for digit in (1, 1.5, 2, 3, 4, 5, 7)), 100.0)
@@ -105,12 +105,12 @@ class Forecast:
     @property
     def lost(self) -> tuple[ColumnForecast, ...]:
         """Columns that would not be learnt."""
-        return tuple(column for column in self.columns if column.learning is Learning.NOT)
+        return tuple(column for column in self.columns if column.error >= LOST)
 
     @property
     def rough(self) -> tuple[ColumnForecast, ...]:
         """Columns that would be learnt roughly."""
-        return tuple(column for column in self.columns if column.learning is Learning.ROUGHLY)
+        return tuple(column for column in self.columns if ROUGH <= column.error < LOST)
 
     @cached_property
     def curve(self) -> tuple[CurvePoint, ...]:
@@ -199,4 +199,4 @@ def forecast(
     fitting = default_delta(rows if capacity is None else capacity) if delta is None else delta
     settings = PrivacySettings(epsilon=epsilon, delta=fitting, **options)
     check_size(settings, rows, "the table")
-    return forecast_of(settings, schema if isinstance(schema, Schema) else Schema.load(schema), rows)
+    return forecast_of(settings, Schema.load(schema) if isinstance(schema, str | Path) else schema, rows)

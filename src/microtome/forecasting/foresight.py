@@ -20,6 +20,12 @@ _UNKNOWN = (
 )
 
 
+_DOUBT = (
+    "This is a guess where categories or bounds are to be learnt: columns of few distinct numbers, such as codes, come "
+    "out far better than foretold; declare them with 'kind: categorical'."
+)
+
+
 def foresee(
     settings: PrivacySettings, schema: Schema, num_records: int | None, tell: Tell, *, anyway: bool = False
 ) -> None:
@@ -32,8 +38,9 @@ def foresee(
         tell("" if anyway else _UNKNOWN, on_epsilon(settings.epsilon))
         return
     forecast = forecast_of(settings, schema, size)
-    if forecast.verdict is Verdict.NOTHING:
-        raise ForecastError(_refusal(forecast))
+    match forecast.verdict:
+        case Verdict.NOTHING:
+            raise ForecastError(_refusal(forecast))
     tell(f"{forecast.verdict.in_words} {_figures(forecast)}", cautions(forecast.lost, settings.epsilon))
 
 
@@ -57,6 +64,7 @@ def _refusal(forecast: Forecast) -> str:
             f"nothing was spent, for next to nothing would be learnt: {heading(forecast)}",
             _figures(forecast),
             *cautions(forecast.lost, forecast.release.settings.epsilon),
+            *([_DOUBT] if any(not column.declared for column in forecast.columns) else []),
             f"{remedy} Declare more, leave columns out, raise ε or find more records; 'microtome forecast' tries it "
             "out. To release it all the same say --anyway (anyway=True).",
         ]

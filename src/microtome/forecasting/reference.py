@@ -38,6 +38,8 @@ _CROWD = 0.08
 _LEARNT_BELL = (50.0, 15.0)
 _LEARNT_CROWD = (1000.0, 1.0)
 """Median, and standard deviation of the logarithm, of a skewed column whose bounds are to be learnt."""
+_DAY = {Kind.DATE: 1.0, Kind.DATETIME: 86_400e6}
+"""A day in the numbers of a column of dates or times."""
 _LEARNT_DATES = (dt.datetime(2015, 1, 1), 4 * 365.25)
 
 
@@ -104,10 +106,9 @@ def _cumulative(column: Column, edges: Floats) -> list[Floats]:
         low, width = bounds[0], bounds[1] - bounds[0]
         parts = (edges - low) / width
         return [special.ndtr((parts - _BELL[0]) / _BELL[1]), -np.expm1(-np.maximum(parts, 0.0) / _CROWD)]
-    if column.kind in (Kind.DATE, Kind.DATETIME):
+    if column.kind in _DAY:
         middle, days = _LEARNT_DATES
-        unit = 1.0 if column.kind is Kind.DATE else 86_400e6
-        return [special.ndtr((edges - column.to_number(middle)) / (days * unit))]
+        return [special.ndtr((edges - column.to_number(middle)) / (days * _DAY[column.kind]))]
     median, spread = _LEARNT_CROWD
     logarithms = np.log(np.maximum(edges, math.exp(-40.0)) / median)
     return [special.ndtr((edges - _LEARNT_BELL[0]) / _LEARNT_BELL[1]), special.ndtr(logarithms / spread)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-_NOTHING, _USEFUL, _GOOD = 0.25, 0.1, 0.03
+NOTHING, _USEFUL, _GOOD = 0.25, 0.1, 0.03
 """Mean errors of columns: from the first on next to nothing is learnt; a useful table has at most the second."""
 _USEFUL_KEPT, _GOOD_KEPT = 0.25, 0.6
 """Dependence that a useful and a good table keep."""
@@ -39,7 +39,7 @@ _WORDS = {
 
 def verdict_of(margins: float, kept: float) -> Verdict:
     """The verdict on a mean error of columns and a share of dependence that is kept."""
-    if margins >= _NOTHING:
+    if margins >= NOTHING:
         return Verdict.NOTHING
     if margins <= _GOOD and kept >= _GOOD_KEPT:
         return Verdict.GOOD
