@@ -23,10 +23,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from microtome.evaluation.coded import code_tables
 
 from forecast_tables import TABLES, UNSEEN, Case, load_case
 from microtome.api import release
+from microtome.evaluation.coded_table import code_tables
+from microtome.evaluation.dependence import pair_error
 from microtome.evaluation.fidelity import column_scores
 from microtome.evaluation.pairs import compare_pairs
 from microtome.evaluation.tables import read_table
@@ -74,7 +75,7 @@ def measured(case: Case, epsilon: float) -> dict[str, Any]:
             "columns": columns,
             "margins": float(np.nanmean(list(columns.values()))),
             "pairs": float(np.mean([1.0 - pair.similarity for pair in pairs.pairs.values()])),
-            "pair_error": pairs.error,
+            "pair_error": pair_error((pair.real, pair.synthetic) for pair in pairs.pairs.values()),
             "levels": {block.name: block.width for block in made.codebook.blocks},
         },
         "seconds": {"release": released, "fit": fitted},

@@ -62,22 +62,23 @@ def load_case(name: str, num_rows: int) -> Case | None:
 @cache
 def _housing() -> tuple[pd.DataFrame, Schema]:
     frame = pd.read_parquet(data_folder() / "housing" / "california_housing_1990.parquet")
-    return frame, _declared(frame, _HOUSING, "median_house_value")
+    return frame, declared(frame, _HOUSING, "median_house_value")
 
 
 @cache
 def _loans() -> tuple[pd.DataFrame, Schema]:
     frame = pd.read_csv(data_folder() / "czech_bank" / "loan.csv")[[*_LOAN, "duration", "status"]]
-    return frame, _declared(frame, _LOAN, "status")
+    return frame, declared(frame, _LOAN, "status")
 
 
 @cache
 def _credit() -> tuple[pd.DataFrame, Schema]:
     frame = pd.read_csv(data_folder() / "german_credit" / "german_credit.csv")
-    return frame, _declared(frame, _CREDIT, "credit_risk")
+    return frame, declared(frame, _CREDIT, "credit_risk")
 
 
-def _declared(frame: pd.DataFrame, bounds: dict[str, tuple[float, float]], target: str) -> Schema:
+def declared(frame: pd.DataFrame, bounds: dict[str, tuple[float, float]], target: str) -> Schema:
+    """Numbers with the bounds that are given, all else with the codes that occur anywhere in the file."""
     columns = []
     for name in frame.columns:
         dtype, missing = str(frame[name].dtype), bool(frame[name].isna().any())

@@ -9,8 +9,9 @@ import pandas as pd
 
 import microtome as mt
 from census import Source, data_folder, load_task
+from forecast_tables import declared
 from microtome.demo import population, population_schema
-from microtome.schema import Column, Kind, Outside, Schema
+from microtome.schema import Schema
 
 _HOUSING: dict[str, tuple[float, float]] = {
     "longitude": (-125.0, -114.0),
@@ -55,41 +56,17 @@ def _task(name: str, source: Source) -> Table:
 
 def _housing() -> Table:
     frame = pd.read_parquet(data_folder() / "housing" / "california_housing_1990.parquet")
-    return Table(frame=frame, declared=_declared(frame, _HOUSING, "median_house_value"))
+    return Table(frame=frame, declared=declared(frame, _HOUSING, "median_house_value"))
 
 
 def _german_credit() -> Table:
     frame = pd.read_csv(data_folder() / "german_credit" / "german_credit.csv")
     frame = frame.rename(columns={"telephone": "has_line"})  # two codes, where a draft would expect numbers to call
-    return Table(frame=frame, declared=_declared(frame, _GERMAN, "credit_risk"))
+    return Table(frame=frame, declared=declared(frame, _GERMAN, "credit_risk"))
 
 
 def _town() -> Table:
     return Table(frame=population(_POPULATION).to_pandas(), declared=population_schema())
-
-
-def _declared(frame: pd.DataFrame, bounds: dict[str, tuple[float, float]], target: str) -> Schema:
-    """Numbers with the bounds that are given, all else with the codes that occur anywhere in the file."""
-    columns = []
-    for name in frame.columns:
-        whole = pd.api.types.is_integer_dtype(frame[name])
-        missing = bool(frame[name].isna().any())
-        if name in bounds:
-            columns.append(
-                Column(
-                    name=name,
-                    kind=Kind.INTEGER if whole else Kind.FLOAT,
-                    dtype=str(frame[name].dtype),
-                    bounds=bounds[name],
-                    missing=missing,
-                    outside=Outside.CLAMP,
-                )
-            )
-        else:
-            codes = tuple(sorted(frame[name].dropna().unique().tolist()))
-            stored = str(frame[name].dtype) if whole else "string"
-            columns.append(Column(name=name, kind=Kind.CATEGORICAL, dtype=stored, categories=codes, missing=missing))
-    return Schema(columns=tuple(columns), target=target)
 
 
 TABLES: dict[str, Callable[[], Table]] = {

@@ -30,6 +30,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
         epsilon=5,
         delta=1e-6,
         kind="aggregates",
+        anyway=True,
         output=folder / "people.release",
     )
     return folder
