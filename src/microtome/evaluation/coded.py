@@ -178,6 +178,8 @@ def _numbers(table: RawTable, column: Column) -> NDArray[np.float64]:
             values = values.cast(pa.date32(), safe=False).cast(pa.int32())
         elif column.kind is Kind.DATETIME:
             values = values.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+        elif column.kind is Kind.TIME:
+            values = values.cast(pa.time64("us"), safe=False).cast(pa.int64())
         numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise _unlike(table, column, values, error) from error

@@ -20,6 +20,8 @@ def short_number(column: Column, number: float) -> str:
         return _date(dt.timedelta(days=math.floor(number)))
     if column.kind is Kind.DATETIME:
         return _date(dt.timedelta(microseconds=math.floor(number)))
+    if column.kind is Kind.TIME:
+        return (_EPOCH + dt.timedelta(microseconds=math.floor(number))).strftime("%H:%M")
     return plain_number(number)
 
 

@@ -81,7 +81,7 @@ def _locate_numbers(array: pa.Array, column: Column, cells: NumberCells) -> NDAr
 def _numbers(array: pa.Array, column: Column) -> NDArray[np.float64]:
     if column.kind is Kind.DATE:
         array = array.cast(pa.int32())
-    elif column.kind is Kind.DATETIME:
+    elif column.kind.is_temporal:
         array = array.cast(pa.int64())
     numbers = np.asarray(array.fill_null(0)).astype(np.float64)
     if column.kind is Kind.INTEGER and pa.types.is_floating(array.type):

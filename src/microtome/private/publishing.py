@@ -50,7 +50,7 @@ def release(
     """Publish a private table once, under (ε, δ)-differential privacy.
 
     Args:
-        source: A CSV or Parquet path, or a pandas, polars or Arrow table.
+        source: A text file (CSV), a workbook (.xlsx) or a Parquet path, or a pandas, polars or Arrow table.
         schema: What is public about it, or the path of its YAML document.
         epsilon: Total ε, profile included.
         delta: Total δ.
@@ -102,7 +102,7 @@ def release(
         randomness=SystemRandomness(),
     )
     declared = schema if isinstance(schema, Schema) else Schema.load(schema)
-    private = TableSource(table=open_table(source), schema=declared)
+    private = TableSource(table=open_table(source, declared.file), schema=declared)
     released = _written(partial(door.release, private), signer, output, source, schema, ledger, sign)
     assert isinstance(released, Release)
     return released

@@ -10,13 +10,16 @@ import datetime as dt
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pyarrow as pa
 
 from microtome.errors import SchemaError
+from microtome.schema.notation import Notation, notation_of
 
-Value = str | bool | int | float | dt.date | dt.datetime
+Value = str | bool | int | float | dt.date | dt.datetime | dt.time
 """A cell's value as the user knows it."""
 
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -35,6 +38,7 @@ class Kind(StrEnum):
     FLOAT = "float"
     DATE = "date"
     DATETIME = "datetime"
+    TIME = "time"
 
     @property
     def is_categorical(self) -> bool:
@@ -44,7 +48,12 @@ class Kind(StrEnum):
     @property
     def is_integral(self) -> bool:
         """Whether its values are whole numbers of something (units, days, microseconds)."""
-        return self in (Kind.INTEGER, Kind.DATE, Kind.DATETIME)
+        return self is Kind.INTEGER or self.is_temporal
+
+    @property
+    def is_temporal(self) -> bool:
+        """Whether its values are days or times."""
+        return self in (Kind.DATE, Kind.DATETIME, Kind.TIME)
 
 
 class Outside(StrEnum):
@@ -62,6 +71,7 @@ DTYPES: dict[str, pa.DataType] = {
     "float64": pa.float64(),
     "date": pa.date32(),
     "datetime": pa.timestamp("us"),
+    "time": pa.time64("us"),
 }
 """Storage types by the names a schema uses."""
 
@@ -71,8 +81,10 @@ _DTYPES_OF_KIND: dict[Kind, frozenset[str]] = {
     Kind.FLOAT: frozenset({"float32", "float64"}),
     Kind.DATE: frozenset({"date"}),
     Kind.DATETIME: frozenset({"datetime"}),
+    Kind.TIME: frozenset({"time"}),
 }
-_COUNTED_AS = {Kind.DATE: pa.int32(), Kind.DATETIME: pa.int64()}
+_COUNTED_AS = {Kind.DATE: pa.int32(), Kind.DATETIME: pa.int64(), Kind.TIME: pa.int64()}
+_WHOLE_DAY = (dt.time.min, dt.time.max)
 _DEFAULT_DTYPE = {
     Kind.CATEGORICAL: "string",
     Kind.ORDERED: "string",
@@ -81,6 +93,7 @@ _DEFAULT_DTYPE = {
     Kind.FLOAT: "float64",
     Kind.DATE: "date",
     Kind.DATETIME: "datetime",
+    Kind.TIME: "time",
 }
 
 
@@ -104,6 +117,10 @@ class Column:
         pool: Share below which categories are coded together with their neighbours in order; drawn values are told
             apart again by the profile.
         unit: Free text for people.
+        format: How its values are written in a text file, where that is not the usual way: ``"%d.%m.%Y"``,
+            ``"$#,##0.00"``, ``"FALSE/TRUE"`` (see ``microtome.schema.notation``).
+        zone: The time zone that datetimes are given back in; they are counted, and their bounds stated, in UTC.
+        suggested: In a draft: which entry of the public catalogue its categories or bounds are from.
 
     Example:
         >>> from microtome import Column
@@ -129,6 +146,9 @@ class Column:
     bins: int | None = None
     pool: float | None = None
     unit: str | None = None
+    format: str | None = None
+    zone: str | None = None
+    suggested: str | None = None
 
     def __post_init__(self) -> None:
         self._settle_option("kind", Kind)
@@ -151,6 +171,9 @@ class Column:
             raise self._error(f"pool is {self.pool}; it must be at least 0 and below 1")
         self._settle_categories()
         self._settle_bounds()
+        self._check_zone()
+        if self.format is not None and self.notation is None:
+            raise self._error(f"format is {self.format!r}; it must be text")
 
     @property
     def is_declared(self) -> bool:
@@ -161,6 +184,28 @@ class Column:
     def arrow_type(self) -> pa.DataType:
         """The Arrow type of its storage."""
         return DTYPES[self.dtype]
+
+    @property
+    def type_in_text(self) -> pa.DataType:
+        """The type that a text file is read in: text where its values have a format of their own."""
+        if self.notation is not None:
+            return DTYPES["string"]
+        return self.arrow_type if self.zone is None else pa.timestamp("us", tz="UTC")
+
+    @property
+    def described(self) -> str:
+        """Its type in words, for messages."""
+        return self.dtype if self.format is None else f"{self.dtype} in the format {self.format!r}"
+
+    @cached_property
+    def notation(self) -> Notation | None:
+        """How its values are written as text, where that is not the usual way."""
+        if not isinstance(self.format, str):
+            return None
+        try:
+            return notation_of(self.kind, self.format)
+        except ValueError as error:
+            raise self._error(str(error)) from None
 
     def number_bounds(self) -> tuple[float, float] | None:
         """The declared bounds as numbers: units, days or microseconds since 1970."""
@@ -175,6 +220,8 @@ class Column:
             return float((self._as_datetime(value) - _EPOCH).days)
         if self.kind is Kind.DATETIME:
             return float((self._as_datetime(value) - _EPOCH) // _MICROSECOND)
+        if self.kind is Kind.TIME:
+            return float((dt.datetime.combine(_EPOCH, self._as_time(value)) - _EPOCH) // _MICROSECOND)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._error(f"{value!r} is not a number")
         if isinstance(value, int) and abs(value) > _LARGEST_FLOAT:
@@ -222,13 +269,15 @@ class Column:
         return pa.array(values, type=self.arrow_type)
 
     def _settle_bounds(self) -> None:
+        if self.kind is Kind.TIME and self.bounds is None:
+            object.__setattr__(self, "bounds", _WHOLE_DAY)
         if self.bounds is None:
             return
         if isinstance(self.bounds, str) or len(self.bounds) != 2:
             raise self._error(f"bounds is {self.bounds!r}; it must be the smallest and the largest value")
         low, high = (self.to_number(value) for value in self.bounds)
         self._check_bounds(low, high)
-        if self.kind in (Kind.DATE, Kind.DATETIME):
+        if self.kind.is_temporal:
             settled = pa.array([int(low), int(high)]).cast(_COUNTED_AS[self.kind]).cast(self.arrow_type).to_pylist()
             object.__setattr__(self, "bounds", tuple(settled))
         else:
@@ -256,6 +305,26 @@ class Column:
             except ValueError:
                 pass
         raise self._error(f"{value!r} is not a date; write it as 2026-01-31 or 2026-01-31T12:00:00")
+
+    def _as_time(self, value: Value) -> dt.time:
+        if isinstance(value, dt.time):
+            return value.replace(tzinfo=None)
+        if isinstance(value, str):
+            try:
+                return dt.time.fromisoformat(value).replace(tzinfo=None)
+            except ValueError:
+                pass
+        raise self._error(f"{value!r} is not a time of day; write it in quotes, as '08:30' or '08:30:15'")
+
+    def _check_zone(self) -> None:
+        if self.zone is None:
+            return
+        if self.kind is not Kind.DATETIME:
+            raise self._error(f"zone is for datetime columns, not for {self.kind}")
+        try:
+            ZoneInfo(self.zone)
+        except (ValueError, OSError, ZoneInfoNotFoundError):
+            raise self._error(f"zone {self.zone!r} is not known; write a name such as UTC or Europe/Berlin") from None
 
     def _error(self, what: str) -> SchemaError:
         return SchemaError(f"column {self.name!r}: {what}")

@@ -219,6 +219,8 @@ def rounding_classes(column: Column) -> RoundingClasses | None:
     cells = initial_cells(column)
     if not isinstance(cells, NumberCells) or column.kind is Kind.DATE:
         return None
+    if column.kind is Kind.TIME:
+        return RoundingClasses(units=1, steps=_TIMES[:-1], magnitudes=(0.0,), between=False)
     if column.kind is Kind.DATETIME:
         return RoundingClasses(units=1, steps=_TIMES, magnitudes=(0.0,), between=False)
     largest = float(np.abs(cells.edges).max())

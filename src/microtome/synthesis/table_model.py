@@ -26,6 +26,7 @@ from microtome.published import check_output
 from microtome.schema import Codebook, Schema
 from microtome.synthesis.conditions import conditions_from_text, parse_conditions
 from microtome.synthesis.draw import Draw
+from microtome.synthesis.finishing import finished
 from microtome.synthesis.synthetic_rows import SyntheticRows
 from microtome.synthesis.table_file import write_tables
 from microtome.training.tensor_file import part_of
@@ -66,7 +67,7 @@ class TableModel:
             raise ParameterError("balanced is for images, which have classes; rows are drawn in the shares they have")
         conditions = parse_conditions(self.codebook, wanted.conditions)
         rows = SyntheticRows(generator=self.generator, codebook=self.codebook, conditions=conditions, seed=wanted.seed)
-        return rows.tables(wanted.number)
+        return finished(rows.tables(wanted.number), self.schema, wanted.seed)
 
     def draw(self, wanted: Draw) -> pd.DataFrame:
         """Rows with the columns, order, types and missing values of the real table."""
@@ -78,9 +79,11 @@ class TableModel:
         return _to_frame(pa.concat_tables(tables), self.schema)
 
     def write(self, path: Path, wanted: Draw, *, spreadsheet_safe: bool, force: bool) -> None:
-        """Draw rows to a CSV or Parquet file."""
+        """Draw rows to a text file, as the table's own is written, or to Parquet."""
         check_output(path, force=force)
-        write_tables(path, self.tables(wanted), wanted.number, wanted.progress, spreadsheet_safe=spreadsheet_safe)
+        write_tables(
+            path, self.tables(wanted), wanted.number, wanted.progress, self.schema, spreadsheet_safe=spreadsheet_safe
+        )
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Shape of the generator, schema and codebook."""
