@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,10 +13,11 @@ import typer
 from microtome.accounting import Account, Accountant, DirectionKind, Ledger, Neighbours, dataset_name
 from microtome.cli import images
 from microtome.cli.ledger import cost_in_words
+from microtome.cli.schema import Decimal, Encoding, Separator, Sheet, one_character
 from microtome.cli.screen import console, plain, watch
 from microtome.errors import ParameterError, noted
 from microtome.published import Artefact, ReleaseKind, promise_in_words
-from microtome.schema import Schema
+from microtome.schema import Dialect, Schema
 
 
 class DrawnDirections(StrEnum):
@@ -41,7 +43,9 @@ def ledger_beside(table: Path) -> Path:
 def release(
     table: Annotated[
         Path,
-        typer.Argument(help="The private table (CSV or Parquet), or images: IDX, NPZ, HDF5 or a folder of PNG files."),
+        typer.Argument(
+            help="The private table (text, workbook or Parquet), or images: IDX, NPZ, HDF5 or a folder of PNG files."
+        ),
     ],
     schema: Annotated[
         Path,
@@ -104,6 +108,10 @@ def release(
         Path | None, typer.Option(help="Images: IDX file of labels.", show_default="the one beside the images")
     ] = None,
     part: Annotated[str | None, typer.Option(help="Images: part of an NPZ or HDF5 file, such as 'train'.")] = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     types_are_public: Annotated[
         bool, typer.Option("--types-are-public", help="Confirm the types of a drafted schema: they will be published.")
     ] = False,
@@ -125,6 +133,8 @@ def release(
     of_images = images.describes_images(schema)
     if not of_images and (classes, labels, part) != (None, None, None):
         raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
+    if of_images and (separator, encoding, decimal, sheet) != (None, None, None, None):
+        raise ParameterError("--separator, --encoding, --decimal and --sheet are for tables; these are images")
     real = Path(os.path.realpath(table))  # by whatever link it is reached, a table has one book and one name in it
     book, name = ledger or ledger_beside(real), dataset or dataset_name(table)
     with watch("images" if of_images else "rows") as progress:
@@ -153,10 +163,20 @@ def release(
                 table, schema, classes=classes, labels=labels, part=part, pivot=pivot, options=options
             )
         else:
-            declared = Schema.load(schema)
+            declared = _in_dialect(
+                Schema.load(schema), table, separator=separator, encoding=encoding, decimal=decimal, sheet=sheet
+            )
             released = publish(table, declared.confirm() if types_are_public else declared, pivot=pivot, **options)
     with noted(f"{output} is written and whole, and ε = {epsilon:g} at δ = {delta:g} is charged in the ledger."):
         _tell(output, released, Ledger(book).account(name, delta=delta))
+
+
+def _in_dialect(schema: Schema, table: Path, **options: str | None) -> Schema:
+    """The schema with the dialect that options force."""
+    if all(value is None for value in options.values()):
+        return schema
+    file = schema.file or Dialect.usual(table)
+    return replace(schema, file=file.with_options(**options | {"separator": one_character(options["separator"])}))
 
 
 def _tell(output: Path, released: Artefact, account: Account) -> None:

@@ -21,7 +21,7 @@ from microtome.errors import SchemaError
 from microtome.schema.aside import Action, Aside
 from microtome.schema.column import Column, Kind, Outside
 from microtome.schema.dialect import Dialect
-from microtome.schema.yaml_document import contents_of, read_document
+from microtome.schema.yaml_document import contents_of, parse_document, read_document
 
 VERSION = 1
 _LEARN = "learn"
@@ -186,6 +186,24 @@ class Schema:
         document = read_document(path)
         with contents_of(path):
             return cls.from_dict(document)
+
+    @classmethod
+    def import_from(cls, path: str | Path, *, target: str | None = None) -> Schema:
+        """The schema of a table that a code book or data dictionary describes.
+
+        Args:
+            path: JSON (a code book, SDV metadata, a Frictionless table schema, a Croissant description) or CSV.
+            target: The column to be predicted, if there is one.
+        """
+        from microtome.schema.importing import import_schema
+
+        return import_schema(path, target=target).schema
+
+    @classmethod
+    def loads(cls, text: str) -> Schema:
+        """Read the text of a YAML document."""
+        with contents_of("the schema"):
+            return cls.from_dict(parse_document(text))
 
     def to_yaml(self) -> str:
         """The document with a remark on every line that says what is declared."""

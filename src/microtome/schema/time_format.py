@@ -87,6 +87,14 @@ class TimeFormat:
         """Whether texts say how far they are from UTC."""
         return any(_quantity(one) == "z" for one in self._directives)
 
+    def begins(self, text: str) -> bool:
+        """Whether a text begins as one of these does."""
+        return re.match(self._pattern.removesuffix(r"\s*$"), text) is not None
+
+    def resembles(self, text: str) -> bool:
+        """Whether a text looks like one of these, be it in the calendar or not."""
+        return re.match(self._pattern, text) is not None
+
     def fits(self, texts: pa.Array) -> pa.Array:
         """Which texts are such dates or times, and exist in the calendar; false for missing ones."""
         return pa.array(self._numbers(texts)[1])
@@ -144,19 +152,23 @@ def _number(directive: str, texts: pa.Array, fits: NDArray[np.bool_]) -> Whole:
         case "b" | "B":
             names = pa.array([name[:3].lower() for name in _MONTHS])
             places = pc.index_in(pc.utf8_lower(pc.utf8_slice_codeunits(texts, 0, 3)), value_set=names)
-            return np.asarray(places).astype(np.int64) + 1
+            months: Whole = np.asarray(places).astype(np.int64) + 1
+            return months
         case "p":
             return np.asarray(pc.starts_with(pc.utf8_lower(texts), "p")).astype(np.int64)
         case "f":
             padded = pc.utf8_slice_codeunits(pc.utf8_rpad(texts, 6, "0"), 0, 6)
-            return np.asarray(padded.cast(pa.int64()))
+            fraction: Whole = np.asarray(padded.cast(pa.int64()))
+            return fraction
         case "z" | ":z":
             return _offset(texts)
         case "y":
             years = np.asarray(texts.cast(pa.int64()))
-            return years + np.where(years < _PIVOT, 2000, 1900)
+            full: Whole = years + np.where(years < _PIVOT, 2000, 1900)
+            return full
         case _:
-            return np.asarray(texts.cast(pa.int64()))
+            numbers: Whole = np.asarray(texts.cast(pa.int64()))
+            return numbers
 
 
 _ANYTHING = {"b": "Jan", "B": "January", "p": "AM", "z": "Z", ":z": "Z"}
@@ -166,7 +178,7 @@ def _offset(texts: pa.Array) -> Whole:
     """Microseconds that the clock of a text is ahead of UTC."""
     digits = pc.replace_substring_regex(pc.replace_substring(texts, "Z", "+0000"), "[:+-]", "")
     numbers = np.asarray(digits.cast(pa.int64()))
-    ahead = (numbers // 100 * 60 + numbers % 100) * 60_000_000
+    ahead: Whole = (numbers // 100 * 60 + numbers % 100) * 60_000_000
     return np.where(np.asarray(pc.starts_with(texts, "-")), -ahead, ahead)
 
 
