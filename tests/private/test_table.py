@@ -206,7 +206,7 @@ def test_repeated_column_names_are_refused(make: Callable[[Path], Any], tmp_path
         ("t.csv", b"\xff\xfe\x00\n", "UTF-8"),
         ("t.csv.gz", b"a,b\n1,2\n", "gzip"),
         ("t.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 99, mtime=0)[:30], "[Tt]runcated"),
-        ("t.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 99, mtime=0)[:9], "end-of-stream"),
+        ("t.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 99, mtime=0)[:9], "[Tt]runcated|first line"),
         ("t.parquet", b"PAR1 or not", "Parquet"),
         ("t.xls", b"a,b", r"\.csv"),
         ("t.xlsx", b"a,b", "not a readable Excel workbook"),

@@ -16,8 +16,9 @@ from typing import Any
 import pyarrow as pa
 
 from microtome.errors import SchemaError
-from microtome.private.look import MISSING_MARKS, Look, look
+from microtome.private.look import Look, look
 from microtome.private.naming import Values, is_code, set_aside, tokens
+from microtome.private.readings import MISSING_MARKS
 from microtome.private.sniffing import sniff
 from microtome.schema import Action, Aside, Column, Dialect, Kind, Schema
 from microtome.schema.aside import UUID
@@ -80,9 +81,8 @@ def draft(source: Any, *, target: str | None = None, skip: tuple[str, ...] = (),
     if wrong:
         raise SchemaError(f"{table.origin}: no column {', '.join(wrong)} to leave out; it has {', '.join(table.types)}")
     _refuse_records_as_names(table.types, file, table.origin)
-    drafted = [
-        _Drafted(one, place, skipped=one.name in skip, wanted=one.name == target) for place, one in enumerate(looks)
-    ]
+    kept = [one for one in looks if one.name not in skip]
+    drafted = [_Drafted(one, place, wanted=one.name == target) for place, one in enumerate(kept)]
     marks = sorted({mark for one in drafted for mark in one.marks})
     if file is not None and marks:
         file = replace(file, missing_values=(*MISSING_VALUES, *marks))
@@ -131,19 +131,15 @@ def _remarks(drafted: list[_Drafted]) -> list[str]:
 class _Drafted:
     """One column's draft: a description or a place aside, and remarks."""
 
-    def __init__(self, seen: Look, place: int, *, skipped: bool, wanted: bool) -> None:
+    def __init__(self, seen: Look, place: int, *, wanted: bool) -> None:
         self.look, self.place = seen, place
         self.remarks: list[str] = []
         self.marks: list[str] = []
         self.words = tokens(seen.name)
-        if skipped:
-            self.result: Column | Aside = self._left_out("as asked for", say=False)
-        else:
-            self.result = self._column(wanted)
+        self.result: Column | Aside = self._column(wanted)
 
-    def _left_out(self, why: str, *, say: bool = True) -> Aside:
-        if say:
-            self.remarks.append(f"left out (drop): {why}")
+    def _left_out(self, why: str) -> Aside:
+        self.remarks.append(f"left out (drop): {why}")
         return Aside(name=self.look.name, action=Action.DROP, place=self.place)
 
     def _column(self, wanted: bool) -> Column | Aside:

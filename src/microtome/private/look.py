@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from microtome.errors import TableError
 from microtome.private.naming import Values, tokens
-from microtome.private.readings import MOST_MISFIT_ROWS, Reading, day_first, readings
+from microtome.private.readings import MISSING_MARKS, MOST_MISFIT_ROWS, Reading, day_first, readings
 from microtome.private.table import PrivateTable, open_table
 from microtome.schema import Column, Dialect, Kind
 
@@ -27,13 +27,6 @@ MOST_ROWS = 1_000_000
 _HEAD_ROWS = 50_000
 _MOST_VALUES = 2000
 _SAMPLE = 1000
-MISSING_MARKS = frozenset((
-    " ", "  ",
-    "?", "-", "--", "---", ".", "..", "*", "#", "none", "None", "NONE", "missing", "Missing", "MISSING", "N.A.",
-    "n.a.", "NaT", "<NA>", "(null)", "(blank)", "\\N", "#VALUE!", "#REF!", "#DIV/0!", "#NULL!", "#NUM!",
-    "#NAME?",
-))  # fmt: skip
-"""Texts that stand for a missing value among numbers and dates, in one program or another."""
 
 
 @dataclass

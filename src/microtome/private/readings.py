@@ -18,6 +18,13 @@ from microtome.schema.time_format import TimeFormat
 MOST_MISFITS = 20
 """Different texts that may stand among numbers or dates before the column is taken for text."""
 MOST_MISFIT_ROWS = 0.2
+MISSING_MARKS = frozenset((
+    " ", "  ",
+    "?", "-", "--", "---", ".", "..", "*", "#", "none", "None", "NONE", "missing", "Missing", "MISSING", "N.A.",
+    "n.a.", "NaT", "<NA>", "(null)", "(blank)", "\\N", "#VALUE!", "#REF!", "#DIV/0!", "#NULL!", "#NUM!",
+    "#NAME?",
+))  # fmt: skip
+"""Texts that stand for a missing value among numbers and dates, in one program or another."""
 _TRIED = 200
 _GLANCE = 20
 _MUST_FIT = 0.7
@@ -101,11 +108,12 @@ class _Plain:
 
 def readings(texts: Sequence[str], words: Sequence[str], decimal: str) -> list[Reading]:
     """The ways in which most of some texts can be understood, the likelier first; none if they are plain text."""
-    tried = pa.array(texts[:_TRIED], pa.string())
-    if not len(tried):
+    texts = [text for text in texts if text not in MISSING_MARKS][:_TRIED]
+    tried = pa.array(texts, pa.string())
+    if not texts:
         return []
     found = []
-    for one in _candidates(texts[:_TRIED], words, decimal):
+    for one in _candidates(texts, words, decimal):
         if isinstance(one.notation, TimeFormat) and not any(map(one.notation.resembles, texts[:_GLANCE])):
             continue
         fitting = pc.sum(one.notation.fits(tried)).as_py() or 0

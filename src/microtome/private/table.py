@@ -122,9 +122,9 @@ def _open_text(path: Path, dialect: Dialect) -> PrivateTable:
     _refuse_repeated(names, str(path))
 
     def read(columns: Sequence[Column] | None) -> pacsv.CSVStreamingReader:
-        types = None if columns is None else {column.name: column.type_in_text for column in columns}
+        types = {column.name: column.type_in_text for column in columns or ()}
         try:
-            return dialect.reader(path, names, types)
+            return dialect.reader(path, names, types, None if columns is None else list(types))
         except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeError) as error:
             raise text_error(path, names, error) from error
 

@@ -127,9 +127,13 @@ class Dialect:
         return next(csv.reader(lines, delimiter=self.separator, quotechar=self.quote, strict=True), [])
 
     def reader(
-        self, path: Path, names: Sequence[str], types: Mapping[str, pa.DataType] | None
+        self,
+        path: Path,
+        names: Sequence[str],
+        types: Mapping[str, pa.DataType],
+        columns: Sequence[str] | None = None,
     ) -> pacsv.CSVStreamingReader:
-        """A stream of batches of the given columns in the given types; of all, in guessed ones, for ``None``."""
+        """A stream of batches of the given columns, or of all, in the given types, or in guessed ones."""
         unnamed = any(name == f"column_{place}" for place, name in enumerate(names, start=1))
         return pacsv.open_csv(
             path,
@@ -146,8 +150,8 @@ class Dialect:
                 strings_can_be_null=True,
                 null_values=list(self.missing_values),
                 decimal_point=self.decimal,
-                column_types=dict(types or {}),
-                include_columns=list(types) if types else None,
+                column_types=dict(types),
+                include_columns=columns,
             ),
         )
 
