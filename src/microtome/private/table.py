@@ -7,7 +7,7 @@ and encode. A table can be streamed more than once; nothing is kept in memory fo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from microtome.errors import TableError
 from microtome.schema import Column, Dialect, Schema
-from microtome.schema.dialect import COMPRESSED, SHEETS, TEXT_FILES, bare_suffix, text_error
+from microtome.schema.dialect import COMPRESSED, SHEETS, TEXT_FILES, bare_suffix, separator_hint, text_error
 from microtome.schema.sheet import Sheet
 
 _BATCH_ROWS = 65_536
@@ -64,7 +64,7 @@ class PrivateTable:
         """Refuse a schema with columns that the table has not."""
         absent = [repr(name) for name in schema.names if name not in self.types]
         if absent:
-            hint = _separator_hint(self.types)
+            hint = separator_hint(list(self.types))
             raise TableError(f"{self.origin}: no column {', '.join(absent)}; it has {', '.join(self.types)}{hint}")
 
 
@@ -175,13 +175,6 @@ def _open_frame(source: Any) -> PrivateTable:
 
     types = dict(zip(table.schema.names, table.schema.types, strict=True))
     return PrivateTable(origin="the table", types=types, num_rows=table.num_rows, stream=stream)
-
-
-def _separator_hint(names: Iterable[str]) -> str:
-    """A word on a file of one column whose name holds what may be the separator."""
-    only = list(names)
-    found = [sign for sign in (";", "\t", "|", ",") if len(only) == 1 and sign in only[0]]
-    return f"; if its values are separated by {found[0]!r}, say so with --separator" if found else ""
 
 
 def _refuse_repeated(names: Sequence[str], origin: str) -> None:

@@ -173,6 +173,12 @@ def bare_suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
+def separator_hint(names: Sequence[str]) -> str:
+    """A word on a file of one column whose name holds what may be the separator."""
+    found = [sign for sign in (";", "\t", "|", ",") if len(names) == 1 and sign in names[0]]
+    return f"; if its values are separated by {found[0]!r}, say so with --separator" if found else ""
+
+
 def text_error(path: Path, names: Sequence[str], error: Exception) -> TableError:
     """The reader's own message, with the column's name in place of its number."""
     text = str(error)
@@ -181,4 +187,4 @@ def text_error(path: Path, names: Sequence[str], error: Exception) -> TableError
         return TableError(f"{path}: {text}; {_OTHER_ENCODING}")
     if found:
         return TableError(f"{path}: column {names[int(found[1])]!r}: {text[found.end() :].lstrip(': ')}")
-    return TableError(f"{path}: {text}")
+    return TableError(f"{path}: {text.rstrip()}{separator_hint(names)}")

@@ -152,19 +152,19 @@ class Imported:
 def import_schema(path: str | Path, *, target: str | None = None) -> Imported:
     """Make a schema of a code book or dictionary."""
     path = Path(path)
-    text = _text(path)
     remarks: list[str] = []
-    dialect = None
-    if path.suffix.lower() in (".csv", ".tsv", ".txt"):
-        form, fields = "a data dictionary (CSV)", list(_from_csv(text, path))
-    else:
-        form, fields, dialect = _from_json(_json(text, path), path)
+    try:
+        form, fields, dialect = _read(path)
+    except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+        raise SchemaError(f"{path}: its values make no sense: {error!r}") from error
     built, problems = [], []
     for place, one in enumerate(fields):
         try:
             built.append(_column(one, place, remarks))
-        except (SchemaError, ValueError) as error:
+        except SchemaError as error:
             problems.append(str(error))
+        except ValueError as error:
+            problems.append(f"column {one.name!r}: {error}")
     if problems:
         raise SchemaError(f"{path}: " + "\n".join(problems))
     schema = Schema(
@@ -174,6 +174,14 @@ def import_schema(path: str | Path, *, target: str | None = None) -> Imported:
         file=dialect,
     )
     return Imported(schema=schema, form=form, remarks=tuple(remarks))
+
+
+def _read(path: Path) -> tuple[str, list[Field], Dialect | None]:
+    """What the document is, and what it says."""
+    text = _text(path)
+    if path.suffix.lower() in (".csv", ".tsv", ".txt"):
+        return "a data dictionary (CSV)", list(_from_csv(text, path)), None
+    return _from_json(_json(text, path), path)
 
 
 def _text(path: Path) -> str:
