@@ -52,7 +52,8 @@ def test_a_code_book(tmp_path: Path) -> None:
         "name,type,min,max,values,required\nage,integer,0,120,,yes\nsex,,,,1=male; 2=female,\nid,identifier,,,,\n",
         "Name;Data type;Minimum;Maximum;Codes;Mandatory\nage;int;0;120;;x\nsex;code;;;1|2;\nid;id;;;;\n",
         'Variable / Field Name,Field Type,"Choices, Calculations, OR Slider Labels",'
-        "Text Validation Type OR Show Slider Number,Text Validation Min,Text Validation Max,Identifier?,Required Field?\n"
+        "Text Validation Type OR Show Slider Number,Text Validation Min,Text Validation Max,Identifier?,"
+        "Required Field?\n"
         'age,text,,integer,0,120,,y\nsex,radio,"1, Male | 2, Female",,,,,\nid,text,,,,,y,\n',
     ],
 )

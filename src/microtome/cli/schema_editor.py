@@ -71,8 +71,14 @@ def _list(schema: Schema) -> None:
 
 
 def _in_words(one: Column | Aside, schema: Schema) -> str:
-    if isinstance(one, Aside):
-        return f"{one.name}: not released ({one.action})"
+    match one:
+        case Aside():
+            return f"{one.name}: not released ({one.action})"
+        case Column():
+            return _described(one, schema)
+
+
+def _described(one: Column, schema: Schema) -> str:
     declared = one.categories if one.kind.is_categorical else one.bounds
     shown = "learn" if declared is None else ", ".join(map(str, declared[:6])) + (" …" if len(declared) > 6 else "")
     marks = [one.suggested and f"suggested: {one.suggested}", one.name == schema.target and "target"]

@@ -24,7 +24,7 @@ from microtome.schema import Action, Aside, Column, Dialect, Kind, Schema
 from microtome.schema.aside import UUID
 from microtome.schema.catalogue import known_bounds, known_lists
 from microtome.schema.dialect import MISSING_VALUES, SHEETS, TEXT_FILES, bare_suffix
-from microtome.schema.time_format import TimeFormat
+from microtome.schema.document import told_apart
 
 _POSTCODE = re.compile(r"(^| )(zip|zipcode|postcode|postal code|plz|postleitzahl|fips|geoid)( |$)")
 _KEY = re.compile(r"(\D*)(\d+)")
@@ -86,14 +86,14 @@ def draft(source: Any, *, target: str | None = None, skip: tuple[str, ...] = (),
     marks = sorted({mark for one in drafted for mark in one.marks})
     if file is not None and marks:
         file = replace(file, missing_values=(*MISSING_VALUES, *marks))
-    columns = tuple(one.result for one in drafted if isinstance(one.result, Column))
+    columns, aside = told_apart(one.result for one in drafted)
     if not columns:
         raise SchemaError(f"{table.origin}: no column is left to release; {'; '.join(_remarks(drafted))}")
     schema = Schema(
         columns=columns,
         target=target,
         drafted=True,
-        aside=tuple(one.result for one in drafted if isinstance(one.result, Aside)),
+        aside=aside,
         file=None if file is None or file == Dialect() else file,
     )
     return Draft(schema=schema, remarks=tuple(_remarks(drafted)))
@@ -144,12 +144,18 @@ class _Drafted:
 
     def _column(self, wanted: bool) -> Column | Aside:
         found = self._typed() if not pa.types.is_string(self.look.arrow_type) else self._of_text()
-        if isinstance(found, Aside):
-            return found
-        if not self.look.rows:
-            if not self.look.head and self.look.values is not None and self.look.readings is None:
-                return found  # a type that is not looked at
-            return self._left_out("all its values are missing")
+        match found:
+            case Aside():
+                return found
+            case Column() if self.look.seen:
+                return (
+                    self._left_out("all its values are missing") if not self.look.rows else self._judged(found, wanted)
+                )
+            case Column():
+                return found
+
+    def _judged(self, found: Column, wanted: bool) -> Column | Aside:
+        """The column with a suggestion, or aside if its values are keys or free text."""
         if found.kind in (Kind.INTEGER, Kind.CATEGORICAL):
             values = self.look.judged(found.kind)
             reason = None if wanted or self._is_postcode() else set_aside(self.look.name, values)
@@ -196,7 +202,7 @@ class _Drafted:
             self.remarks.append(f"days and months may be the other way round; read as {best.format}")
         if "%y" in (best.format or ""):
             self.remarks.append("years have two digits: they are taken for 1969 to 2068")
-        zone = "UTC" if isinstance(best.notation, TimeFormat) and _in_utc(best.format or "") else None
+        zone = "UTC" if best.kind is Kind.DATETIME and _in_utc(best.format or "") else None
         return Column(name=name, kind=best.kind, format=best.format, zone=zone)
 
     def _is_postcode(self) -> bool:

@@ -44,6 +44,7 @@ class Look:
         low: The smallest number.
         high: The largest number.
         whole: Whether all numbers are whole.
+        seen: Whether its values were looked at; types that say all by themselves are not.
     """
 
     name: str
@@ -56,9 +57,11 @@ class Look:
     low: float = float("inf")
     high: float = float("-inf")
     whole: bool = True
+    seen: bool = False
 
     def add(self, array: pa.Array) -> None:
         """Look at some more values."""
+        self.seen = True
         array = array.drop_null()
         held = sum(map(len, self.head))
         if held < _HEAD_ROWS:

@@ -114,8 +114,9 @@ def readings(texts: Sequence[str], words: Sequence[str], decimal: str) -> list[R
         return []
     found = []
     for one in _candidates(texts, words, decimal):
-        if isinstance(one.notation, TimeFormat) and not any(map(one.notation.resembles, texts[:_GLANCE])):
-            continue
+        match one.notation:
+            case TimeFormat() as form if not any(map(form.resembles, texts[:_GLANCE])):
+                continue
         fitting = pc.sum(one.notation.fits(tried)).as_py() or 0
         if fitting >= _MUST_FIT * len(tried):
             found.append(one)

@@ -10,7 +10,7 @@ import datetime as dt
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -116,9 +116,11 @@ class Schema:
 
     def published(self) -> Schema:
         """What goes into a release: all but the columns that are left out."""
-        kept = tuple(one for one in self.layout() if isinstance(one, Column) or one.action is not Action.DROP)
-        aside = tuple(replace(one, place=place) for place, one in enumerate(kept) if isinstance(one, Aside))
-        return replace(self, aside=aside)
+        dropped = {one.name for one in self.aside if one.action is Action.DROP}
+        kept = [one for one in self.layout() if one.name not in dropped]
+        places = {one.name: place for place, one in enumerate(kept)}
+        aside = [replace(one, place=places[one.name]) for one in self.aside if one.name in places]
+        return replace(self, aside=tuple(aside))
 
     @property
     def names(self) -> list[str]:
@@ -158,12 +160,12 @@ class Schema:
         columns = document.get("columns")
         if not isinstance(columns, Sequence) or isinstance(columns, str):
             raise SchemaError("'columns' must be a list of columns")
-        described = _all_of(_column_from_dict, list(enumerate(columns)))
+        released, aside = told_apart(_all_of(_column_from_dict, list(enumerate(columns))))
         return cls(
-            columns=tuple(one for one in described if isinstance(one, Column)),
+            columns=released,
             target=document.get("target"),
             drafted=drafted,
-            aside=tuple(one for one in described if isinstance(one, Aside)),
+            aside=aside,
             file=Dialect.from_dict(document["file"]) if "file" in document else None,
         )
 
@@ -178,7 +180,11 @@ class Schema:
         }
 
     def _entries(self, one: Column | Aside) -> dict[str, Any]:
-        return _aside_to_dict(one) if isinstance(one, Aside) else _column_to_dict(one, self.target)
+        match one:
+            case Column():
+                return _column_to_dict(one, self.target)
+            case Aside():
+                return _aside_to_dict(one)
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -220,6 +226,19 @@ class Schema:
             lines.append(f"  - name: {_scalar(entries.pop('name'))}")
             lines += [f"    {key}: {_scalar(value)}{_remark(key, value)}" for key, value in entries.items()]
         return "\n".join(lines) + "\n"
+
+
+def told_apart(described: Iterable[Column | Aside]) -> tuple[tuple[Column, ...], tuple[Aside, ...]]:
+    """Columns that are released, and those that are not."""
+    columns: list[Column] = []
+    aside: list[Aside] = []
+    for one in described:
+        match one:
+            case Column():
+                columns.append(one)
+            case Aside():
+                aside.append(one)
+    return tuple(columns), tuple(aside)
 
 
 def confirmed_text(text: str, *, suggestions: bool = True) -> str:

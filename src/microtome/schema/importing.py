@@ -25,7 +25,7 @@ from microtome.errors import SchemaError
 from microtome.schema.aside import Action, Aside
 from microtome.schema.column import Column, Kind
 from microtome.schema.dialect import Dialect
-from microtome.schema.document import Schema
+from microtome.schema.document import Schema, told_apart
 
 _LARGEST = 64 * 2**20
 _KINDS = {
@@ -167,12 +167,8 @@ def import_schema(path: str | Path, *, target: str | None = None) -> Imported:
             problems.append(f"column {one.name!r}: {error}")
     if problems:
         raise SchemaError(f"{path}: " + "\n".join(problems))
-    schema = Schema(
-        columns=tuple(one for one in built if isinstance(one, Column)),
-        target=target,
-        aside=tuple(one for one in built if isinstance(one, Aside)),
-        file=dialect,
-    )
+    columns, aside = told_apart(built)
+    schema = Schema(columns=columns, target=target, aside=aside, file=dialect)
     return Imported(schema=schema, form=form, remarks=tuple(remarks))
 
 

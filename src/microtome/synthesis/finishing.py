@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from microtome.errors import OutputError
-from microtome.schema import Action, Column, Dialect, Schema
+from microtome.schema import Action, Aside, Column, Dialect, Schema
 
 _KEYS = 0x6B657973
 """Keeps the draws of keys apart from those of rows, which have the same seed."""
@@ -24,12 +24,13 @@ def finished(tables: Iterable[pa.Table], schema: Schema, seed: int) -> Iterator[
     for table in tables:
         arrays, names = [], []
         for one in schema.layout():
-            if isinstance(one, Column):
-                arrays.append(_in_zone(table.column(one.name), one))
-            elif one.action is Action.SURROGATE:
-                arrays.append(one.made_up(done, table.num_rows, rng))
-            else:
-                continue
+            match one:
+                case Column():
+                    arrays.append(_in_zone(table.column(one.name), one))
+                case Aside(action=Action.SURROGATE):
+                    arrays.append(one.made_up(done, table.num_rows, rng))
+                case _:
+                    continue
             names.append(one.name)
         done += table.num_rows
         yield pa.table(arrays, names=names)

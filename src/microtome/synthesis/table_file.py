@@ -50,21 +50,26 @@ def write_tables(
     first = next(stream)
     dialect = (schema.file or Dialect()).with_options(separator=Dialect.of_name(path))
     done = 0
-    with whole_file(path) as file, _writer(file, first.schema, dialect if in_text else None) as writer:
-        for table in chain([first], stream):
-            writer.write_table(table)
-            done += table.num_rows
-            progress("sample", done, num_rows)
+    with whole_file(path) as file:
+        target = _in_encoding(file, dialect) if in_text else file
+        with _writer(target, first.schema, dialect if in_text else None) as writer:
+            for table in chain([first], stream):
+                writer.write_table(table)
+                done += table.num_rows
+                progress("sample", done, num_rows)
 
 
-def _writer(file: BinaryIO, schema: pa.Schema, dialect: Dialect | None) -> Any:
+def _in_encoding(file: BinaryIO, dialect: Dialect) -> BinaryIO | Transcoder:
+    return file if dialect.encoding == "utf-8" else Transcoder(file, dialect.encoding)
+
+
+def _writer(file: BinaryIO | Transcoder, schema: pa.Schema, dialect: Dialect | None) -> Any:
     """A writer of text in a dialect, or of Parquet without one."""
     if dialect is None:
         return pq.ParquetWriter(file, schema)
-    target = file if dialect.encoding == "utf-8" else Transcoder(file, dialect.encoding)
     if dialect.quote != '"':
-        return _OwnQuotes(target, schema, dialect)
-    return pacsv.CSVWriter(target, schema, write_options=pacsv.WriteOptions(delimiter=dialect.separator))
+        return _OwnQuotes(file, schema, dialect)
+    return pacsv.CSVWriter(file, schema, write_options=pacsv.WriteOptions(delimiter=dialect.separator))
 
 
 class _OwnQuotes:
