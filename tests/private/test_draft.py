@@ -52,7 +52,7 @@ def test_draft_does_not_depend_on_the_values() -> None:
             for name in ("id", "person_id", "ID", "customer-id", "MRN", "account_number", "patientId")
         ],
         *[(name, "surrogate") for name in ("Kundennummer", "invoice no", "UUID")],
-        *[(name, "drop") for name in ("email", "phone", "first_name", "Surname", "home address", "Telefon", "name")],
+        *[(name, "drop") for name in ("email", "phone", "first_name", "Surname", "home address", "Téléphone", "name")],
         *[(name, "drop") for name in ("comments", "free_text", "Bemerkung")],
     ],
 )

@@ -243,6 +243,9 @@ def test_files_without_rows_or_with_ragged_ones(tmp_path: Path) -> None:
     path.write_text("a,b\n1,2\n1,2,3\n")
     with pytest.raises(TableError, match="Expected 2 columns"):
         draft_schema(path)
+    path.write_text("Sales of 2024\n\na,b\n1,2\n")
+    with pytest.raises(TableError, match="no title above it"):
+        draft_schema(path)
     path.write_bytes(codecs.BOM_UTF8)
     with pytest.raises(TableError):
         draft_schema(path)

@@ -7,6 +7,7 @@ where a column has few values (a ``telephone`` that is yes or no), and values al
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
@@ -92,7 +93,8 @@ class Values:
 
 
 def tokens(name: str) -> list[str]:
-    """The words of a name: ``accountNumber``, ``ACCOUNT_NUMBER`` and ``account number`` have the same."""
+    """The words of a name, without accents: ``accountNumber`` and ``ACCOUNT_NUMBER`` have the same."""
+    name = "".join(letter for letter in unicodedata.normalize("NFKD", name) if not unicodedata.combining(letter))
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return re.findall(r"[^\W_]+", spaced.lower().replace("e-mail", "email"))
 

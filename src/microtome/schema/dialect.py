@@ -174,9 +174,11 @@ def bare_suffix(path: Path) -> str:
 
 
 def separator_hint(names: Sequence[str]) -> str:
-    """A word on a file of one column whose name holds what may be the separator."""
+    """A word on a file that seems to have one column, whose name may hold the separator or be a title."""
     found = [sign for sign in (";", "\t", "|", ",") if len(names) == 1 and sign in names[0]]
-    return f"; if its values are separated by {found[0]!r}, say so with --separator" if found else ""
+    if found:
+        return f"; if its values are separated by {found[0]!r}, say so with --separator"
+    return "; the first line must name all columns, with no title above it" if len(names) == 1 else ""
 
 
 def text_error(path: Path, names: Sequence[str], error: Exception) -> TableError:
