@@ -16,11 +16,15 @@ def short_number(column: Column, number: float) -> str:
     """A value of a measured column in a few letters."""
     if math.isnan(number):
         return "–"
-    if column.kind is Kind.DATE:
-        return _date(dt.timedelta(days=math.floor(number)))
-    if column.kind is Kind.DATETIME:
-        return _date(dt.timedelta(microseconds=math.floor(number)))
-    return plain_number(number)
+    match column.kind:
+        case Kind.DATE:
+            return _date(dt.timedelta(days=math.floor(number)))
+        case Kind.DATETIME:
+            return _date(dt.timedelta(microseconds=math.floor(number)))
+        case Kind.TIME:
+            return (_EPOCH + dt.timedelta(microseconds=math.floor(number))).strftime("%H:%M")
+        case Kind.INTEGER | Kind.FLOAT | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
+            return plain_number(number)
 
 
 def plain_number(number: float) -> str:

@@ -104,7 +104,7 @@ def _cumulative(column: Column, edges: Floats) -> list[Floats]:
         low, width = bounds[0], bounds[1] - bounds[0]
         parts = (edges - low) / width
         return [special.ndtr((parts - _BELL[0]) / _BELL[1]), -np.expm1(-np.maximum(parts, 0.0) / _CROWD)]
-    if column.kind in (Kind.DATE, Kind.DATETIME):
+    if column.kind.is_temporal:
         middle, days = _LEARNT_DATES
         unit = 1.0 if column.kind is Kind.DATE else 86_400e6
         return [special.ndtr((edges - column.to_number(middle)) / (days * unit))]

@@ -56,7 +56,7 @@ def _declared_edges(kind: Kind, low: float, high: float) -> NDArray[np.float64]:
     if integral and end - low <= WHOLE_NUMBERS:
         return np.arange(low, end + 1.0)
     edges = np.linspace(low, end, EVEN_CELLS + 1)
-    if kind in (Kind.INTEGER, Kind.FLOAT):
+    if kind.is_number:
         scale = max(abs(low), abs(end))
         octaves = scale * 2.0 ** (np.arange(-_DECLARED_OCTAVES * _DECLARED_PER_OCTAVE, 1) / _DECLARED_PER_OCTAVE)
         edges = np.concatenate([edges, _both_sides(octaves, integral)])
@@ -75,8 +75,8 @@ def _learning_edges(column: Column) -> NDArray[np.float64]:
             return _month_edges(86_400e6)
         case Kind.INTEGER | Kind.FLOAT:
             return _octave_edges(column)
-        case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
-            raise SchemaError(f"column {column.name!r}: a {column.kind} column has no grid of numbers")
+        case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN | Kind.TIME:  # times have the bounds of a day
+            raise SchemaError(f"column {column.name!r}: a {column.kind} column has no grid of numbers to learn")
 
 
 def _octave_edges(column: Column) -> NDArray[np.float64]:

@@ -219,6 +219,8 @@ def rounding_classes(column: Column) -> RoundingClasses | None:
     match column.kind:
         case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN | Kind.DATE:
             return None
+        case Kind.TIME:
+            return RoundingClasses(units=1, steps=_TIMES[:-1], magnitudes=(0.0,), between=False)
         case Kind.DATETIME:
             return RoundingClasses(units=1, steps=_TIMES, magnitudes=(0.0,), between=False)
         case Kind.INTEGER:
