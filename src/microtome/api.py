@@ -100,8 +100,8 @@ def release(
     """Publish a private table or image set once, under (ε, δ)-differential privacy.
 
     Args:
-        source: A table: a CSV or Parquet path, or a pandas, polars or Arrow table. Images: an ``ImageSet``, such as
-            ``mt.read_images`` gives, or the path of one.
+        source: A table: a text file (CSV), a workbook (.xlsx) or a Parquet path, or a pandas, polars or Arrow table.
+            Images: an ``ImageSet``, such as ``mt.read_images`` gives, or the path of one.
         schema: What is public about it, a ``Schema`` or an ``ImageSchema``, or the path of its YAML document.
         privacy: What is promised.
         anyway: Release a table without a forecast, even if next to nothing would be learnt.
@@ -182,7 +182,7 @@ def _opened(
         case str() | Path():
             return _opened(source, load_schema(schema), settings, run, anyway=anyway)
         case Schema():
-            table = open_table(source)
+            table = open_table(source, schema.file)
             table = table if settings.neighbours.protects_count else table.counted(schema)
             return TableSource(table=table, schema=schema, foresee=partial(foresee, anyway=anyway)), "table"
         case ImageSchema() if anyway:

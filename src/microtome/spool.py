@@ -19,7 +19,13 @@ from microtome.whole_file import scratch_folder, whole_file
 STANDARD = Path("-")
 """How a command line calls standard input, and standard output."""
 _FOLDER = "microtome-input"
-_ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
+_ENDINGS = {
+    b"PAR1": ".parquet",
+    b"\x1f\x8b": ".csv.gz",
+    b"BZh": ".csv.bz2",
+    b"\x28\xb5\x2f\xfd": ".csv.zst",
+    b"PK\x03\x04": ".xlsx",
+}
 """What first bytes say of a table; anything else is CSV."""
 _LONGEST_MAGIC = max(map(len, _ENDINGS))
 

@@ -29,6 +29,10 @@ FIRST_TIER = {
     "private/plan.py": "what each pass costs, from public facts",
     "private/randomness.py": "where noise comes from, and the one place where it is added",
     "private/table.py": "the table, block by block",
+    "schema/dialect.py": "how a text file is written, and its reader",
+    "schema/sheet.py": "a workbook's sheet as texts",
+    "schema/notation.py": "a number, or a truth value, in a format of its own",
+    "schema/time_format.py": "a date, or a time, in a format of its own",
     "private/cell_index.py": "a value's cell",
     "schema/cells.py": "the cells",
     "schema/rounding.py": "a number's rounding class",
@@ -48,7 +52,6 @@ FIRST_TIER = {
 
 SECOND_TIER = {
     "api.py": "the public function",
-    "private/draft.py": "a schema from a table, which nobody has confirmed",
     "private/pipeline.py": "blocks on several threads",
     "private/memory.py": "refusal of what does not fit",
     "accounting/ledger_records.py": "the book, record by record",
@@ -65,6 +68,15 @@ SECOND_TIER = {
 }
 """What else a release of a table may go through: options, files, other accountants."""
 
+DRAFTING = {
+    "private/draft.py": "a schema from a table, which nobody has confirmed",
+    "private/look.py": "what a column's values are like",
+    "private/readings.py": "ways in which texts may be meant",
+    "private/naming.py": "keys, names of people and free text",
+    "private/sniffing.py": "the dialect of a file, guessed",
+}
+"""What looks at a table for its holder and publishes nothing: no release goes through it."""
+
 BEYOND_TABLES = {
     "private/image_rows.py": "private images",
     "private/image_plan.py": "what each pass over images costs",
@@ -74,7 +86,12 @@ BEYOND_TABLES = {
 }
 """What only images and adaptation need."""
 
-TIERS = {"first tier": FIRST_TIER, "second tier": SECOND_TIER, "images and adaptation": BEYOND_TABLES}
+TIERS = {
+    "first tier": FIRST_TIER,
+    "second tier": SECOND_TIER,
+    "drafting": DRAFTING,
+    "images and adaptation": BEYOND_TABLES,
+}
 
 
 def core_files() -> list[str]:

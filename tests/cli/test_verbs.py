@@ -182,18 +182,17 @@ def test_a_drafted_schema_is_checked_confirmed_and_released(microtome: Command, 
     assert outcome.code == 0, outcome.err
 
 
-def test_identifiers_are_refused_with_advice(microtome: Command, desk: Desk) -> None:
+def test_identifiers_and_free_text_are_all_set_aside_at_once(microtome: Command, desk: Desk) -> None:
     table = people().append_column("person_id", pa.array(range(400)))
-    pacsv.write_csv(table.append_column("notes", pa.array(["free text"] * 400)), desk.table)
+    words = pa.array([f"free text number {number} of somebody" for number in range(400)])
+    pacsv.write_csv(table.append_column("notes", words), desk.table)
     drafted = desk.folder / "draft.yaml"
     outcome = microtome("schema", "draft", desk.table, "-o", drafted)
-    assert outcome.code == 1
-    assert "'person_id'" in outcome.err
-    assert "--skip" in outcome.err
-    assert not drafted.exists()
-    outcome = microtome("schema", "draft", desk.table, "-o", drafted, "--skip", "person_id")
-    assert "'notes'" in outcome.err
-    outcome = microtome("schema", "draft", desk.table, "-o", drafted, "--skip", "person_id", "--skip", "notes")
+    assert outcome.code == 0
+    assert "person_id: set aside (surrogate)" in outcome.err
+    assert "notes: set aside (drop)" in outcome.err
+    assert {one.name: one.action for one in Schema.load(drafted).aside} == {"person_id": "surrogate", "notes": "drop"}
+    outcome = microtome("schema", "draft", desk.table, "-o", drafted, "--skip", "person_id", "--force")
     assert outcome.code == 0
     assert "person_id" not in drafted.read_text(encoding="utf-8")
 

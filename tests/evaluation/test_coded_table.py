@@ -110,9 +110,10 @@ def test_every_way_to_give_a_table_gives_the_same(tmp_path: Path) -> None:
         ("empty.csv", "", "the file is empty"),
         ("header.csv", "a,b\n", "no rows"),
         ("twice.csv", "a,a\n1,2\n", "'a' occurs twice"),
-        ("ragged.csv", "a,b\n1\n2,3,4\n", "cannot be read"),
+        ("ragged.csv", "a,b\n1\n2,3,4\n", "Expected 2 columns"),
         ("bad.parquet", "not parquet", "cannot be read"),
-        ("table.xlsx", "x", "give a .csv"),
+        ("table.xlsx", "x", "give a schema"),
+        ("table.xls", "x", "give one of the files .csv"),
     ],
 )
 def test_bad_files_are_refused_by_name(tmp_path: Path, name: str, content: str | None, message: str) -> None:

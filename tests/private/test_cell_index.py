@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
+from microtome.private.settings import PrivacySettings
 
 from microtome.errors import TableError
 from microtome.private.cell_index import cell_indices, numbers_within_bounds
 from microtome.private.plan import plan_profile
 from microtome.private.profile import Tally
 from microtome.private.searching import start_search
-from microtome.private.settings import PrivacySettings
 from microtome.schema import Column, Kind, Outside, Schema, initial_cells
 
 

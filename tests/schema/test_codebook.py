@@ -44,13 +44,14 @@ VALUES = {
     "float64": measures,
     "date": days,
     "datetime": times,
+    "time": st.times(),
     "bool": st.booleans(),
 }
 
 
 def are_bounds(kind: Kind, low: Any, high: Any) -> bool:
     """Whether a schema would take these as bounds."""
-    if kind in (Kind.DATE, Kind.DATETIME):
+    if kind.is_temporal:
         return low < high
     largest = 2.0**53 if kind is Kind.INTEGER else 1e307
     return low < high and max(abs(low), abs(high)) < largest
@@ -65,6 +66,7 @@ def odd_columns(draw: st.DrawFn, name: str, num_rows: int) -> tuple[Column, pa.A
         Kind.FLOAT: st.just("float64"),
         Kind.DATE: st.just("date"),
         Kind.DATETIME: st.just("datetime"),
+        Kind.TIME: st.just("time"),
     }.get(kind, st.sampled_from(["string", "int16", "float64", "date", "bool"]))
     dtype = draw(dtype)
     values = VALUES[dtype]

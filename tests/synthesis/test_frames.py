@@ -14,6 +14,8 @@ import microtome as mt
 from microtome.errors import ModelError, ParameterError, SchemaError
 from microtome.schema import Schema
 
+pytestmark = pytest.mark.filterwarnings("ignore::microtome.errors.PoorReleaseWarning")  # ε is large on purpose
+
 ROWS = 400
 
 

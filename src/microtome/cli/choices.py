@@ -36,6 +36,22 @@ class DrawnDirections(StrEnum):
     GAUSSIAN = Directions.GAUSSIAN.value
 
 
+class Suggestions(StrEnum):
+    """What becomes of suggestions when a draft is confirmed."""
+
+    KEEP = "keep"
+    DROP = "drop"
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether they become declarations; otherwise what was suggested is learnt."""
+        match self:
+            case Suggestions.KEEP:
+                return True
+            case Suggestions.DROP:
+                return False
+
+
 class ReleaseAccountant(StrEnum):
     """Accountants that apply to a release."""
 

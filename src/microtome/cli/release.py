@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ import typer
 from microtome.cli import images
 from microtome.cli.choices import DrawnDirections, Kind, Neighbours, ReleaseAccountant
 from microtome.cli.ledger import cost_in_words
+from microtome.cli.schema import Decimal, Encoding, Separator, Sheet, one_character
 from microtome.cli.screen import console, errors, plain, watch
 from microtome.cli.verb import Quiet, count
 from microtome.errors import ParameterError, TableError, noted, together
@@ -33,8 +35,8 @@ def release(
     table: Annotated[
         Path,
         typer.Argument(
-            help="The private table (CSV or Parquet; - for standard input), or images: IDX, NPZ, HDF5 or a folder of "
-            "PNG files."
+            help="The private table (text, workbook or Parquet; - for standard input), or images: IDX, NPZ, HDF5 or a "
+            "folder of PNG files."
         ),
     ],
     schema: Annotated[
@@ -112,6 +114,10 @@ def release(
         Path | None, typer.Option(help="Images: IDX file of labels.", show_default="the one beside the images")
     ] = None,
     part: Annotated[str | None, typer.Option(help="Images: part of an NPZ or HDF5 file, such as 'train'.")] = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     types_are_public: Annotated[
         bool, typer.Option("--types-are-public", help="Confirm the types of a drafted schema: they will be published.")
     ] = False,
@@ -137,7 +143,8 @@ def release(
     _check_files(table, schema, output, ledger, dataset, force=force)
     real = Path(os.path.realpath(table))  # by whatever link it is reached, a table has one book and one name in it
     book, name = ledger or ledger_beside(real), dataset or dataset_name(table)
-    source, declared = _subject(table, schema, classes, labels, part, types_are_public)
+    dialect = {"separator": one_character(separator), "encoding": encoding, "decimal": decimal, "sheet": sheet}
+    source, declared = _subject(table, schema, classes, labels, part, types_are_public, dialect)
     with watch("rows" if source is table else "images") as progress, read_again(table) as rows:
         released: Artefact = publish(
             rows if source is table else source,
@@ -176,7 +183,13 @@ def _foretell(expected: str, cautions: Sequence[str]) -> None:
 
 
 def _subject(
-    table: Path, schema: Path, classes: str | None, labels: Path | None, part: str | None, types_are_public: bool
+    table: Path,
+    schema: Path,
+    classes: str | None,
+    labels: Path | None,
+    part: str | None,
+    types_are_public: bool,
+    dialect: dict[str, str | None],
 ) -> tuple[Path, Schema] | tuple[ImageSet, ImageSchema]:
     """What is to be released, and what is public about it; refuses options that are for the other of the two."""
     from microtome.images import read_images
@@ -186,9 +199,12 @@ def _subject(
     if isinstance(declared, Schema):
         if (classes, labels, part) != (None, None, None):
             raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
-        return table, declared.confirm() if types_are_public else declared
+        stated = _in_dialect(declared, table, dialect)
+        return table, stated.confirm() if types_are_public else stated
     if types_are_public:
         raise ParameterError("--types-are-public is for tables; the layout of images needs no confirmation")
+    if any(value is not None for value in dialect.values()):
+        raise ParameterError("--separator, --encoding, --decimal and --sheet are for tables; these are images")
     if classes is not None and declared is not None:
         raise ParameterError(f"{schema} declares the classes; --classes goes with --schema {images.WORD}")
     held = read_images(table, labels=labels, part=part)
@@ -223,6 +239,16 @@ def _require_book(table: Path, ledger: Path | None, dataset: str | None) -> None
             f"{table}: a table that is piped has no place and no name of its own; give {' and '.join(wanted)}, the "
             "same for all releases of its data, so that what they cost is added up"
         )
+
+
+def _in_dialect(schema: Schema, table: Path, options: dict[str, str | None]) -> Schema:
+    """The schema with the dialect that options force."""
+    from microtome.schema import Dialect
+
+    if all(value is None for value in options.values()):
+        return schema
+    file = schema.file or Dialect.usual(table)
+    return replace(schema, file=file.with_options(**options))
 
 
 def _tell(output: Path, released: Artefact, account: Account) -> None:

@@ -20,7 +20,7 @@ def sample(
         typer.Option(
             "-o",
             "--output",
-            help="File that ends in .csv, .csv.gz, .csv.zst or .parquet, or - for CSV to standard output; for images "
+            help="File that ends in .csv, .csv.gz, .tsv … or .parquet, or - for text to standard output; for images "
             ".npz, a .png grid, or a folder.",
         ),
     ],

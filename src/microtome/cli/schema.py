@@ -3,45 +3,74 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from microtome.cli import images
-from microtome.cli.screen import console, plain
+from microtome.cli.choices import Suggestions
+from microtome.cli.screen import console, errors, plain
 from microtome.cli.verb import Quiet, Verb
 from microtome.errors import ParameterError
 from microtome.spool import read_again
 from microtome.whole_file import write_text
 
+if TYPE_CHECKING:
+    from microtome.schema import Schema
+
 app = typer.Typer(help="Write down what is public about a table.", no_args_is_help=True)
+
+Separator = Annotated[
+    str | None, typer.Option(help="Text file: what stands between values; 'tab' for a tab.", show_default=False)
+]
+Encoding = Annotated[str | None, typer.Option(help="Text file: such as utf-8, cp1252 or utf-16.", show_default=False)]
+Decimal = Annotated[str | None, typer.Option(help="Text file: decimal sign of plain numbers.", show_default=False)]
+Sheet = Annotated[str | None, typer.Option(help="Workbook: name of the sheet.", show_default=False)]
+
+
+def one_character(separator: str | None) -> str | None:
+    """A separator as it is, or the tab that nobody can type in a shell."""
+    return "\t" if separator in ("tab", "\\t") else separator
 
 
 @app.command(cls=Verb)
 def draft(
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet file, or - for standard input, or an image set.")],
+    table: Annotated[
+        Path,
+        typer.Argument(
+            help="Text file (CSV), workbook (.xlsx) or Parquet file, or - for standard input, or an image set."
+        ),
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", help="YAML file to write.")],
     target: Annotated[str | None, typer.Option(help="Column to be predicted.")] = None,
     skip: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     classes: Annotated[str | None, typer.Option(help="Images: '10' for the labels 0 … 9, or names: 'cat,dog'.")] = None,
     labels: Annotated[Path | None, typer.Option(help="Images: IDX file of labels.")] = None,
     part: Annotated[str | None, typer.Option(help="Images: part of an NPZ or HDF5 file, such as 'train'.")] = None,
     force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draft a schema from column names and types alone, for you to correct and complete.
+    """Draft a schema, for you to correct and complete.
 
-    Nothing else is read off the data: declare bounds and categories where public knowledge gives them; what
-    stays 'learn' is learnt with privacy budget.
+    Kinds, types and formats are read off the table; identifiers and free text are set aside; bounds and code lists
+    that everybody knows are suggested. No value of the table is written down: what stays 'learn' is learnt with
+    privacy budget. Remarks on the screen tell of values, and are for you alone.
     """
     from microtome.images.reading import is_image_set
-    from microtome.private import draft_schema
+    from microtome.private.draft import draft as draft_table
     from microtome.published import check_output
 
     check_output(output, force=force)
     if is_image_set(table):
-        if target is not None or skip:
-            raise ParameterError("--target and --skip are for tables; the label of images is their pivot")
+        if target is not None or skip or (separator, encoding, decimal, sheet) != (None, None, None, None):
+            raise ParameterError(
+                "--target, --skip, --separator, --encoding, --decimal and --sheet are for tables; the label of images "
+                "is their pivot"
+            )
         described = images.draft(table, classes=classes, labels=labels, part=part)
         write_text(output, described.to_yaml())
         console.print(
@@ -53,44 +82,123 @@ def draft(
     if (classes, labels, part) != (None, None, None):
         raise ParameterError(f"--classes, --labels and --part are for images; {table} is a table")
     with read_again(table) as rows:
-        schema = draft_schema(rows, target=target, skip=tuple(skip or ()))
-    write_text(output, schema.to_yaml())
+        drafted = draft_table(
+            rows,
+            target=target,
+            skip=tuple(skip or ()),
+            separator=one_character(separator),
+            encoding=encoding,
+            decimal=decimal,
+            sheet=sheet,
+        )
+    write_text(output, drafted.schema.to_yaml())
+    for remark in drafted.remarks:
+        errors.print(f"  {plain(remark)}", soft_wrap=True)
+    console.print(_summary(output, drafted.schema), soft_wrap=True)
+
+
+def _summary(output: Path, schema: Schema) -> str:
+    """What a draft holds, and what to do next."""
     learnt = sum(not column.is_declared for column in schema.columns)
-    console.print(
-        f"{plain(output)}: {len(schema.columns)} columns, {learnt} of them to be learnt with budget.\n"
+    suggested = sum(column.suggested is not None for column in schema.columns)
+    file = plain(output)
+    return (
+        f"{file}: {len(schema.columns)} columns to release, {learnt} of them to be learnt with budget, {suggested} "
+        f"with a suggestion from the public catalogue; {len(schema.aside)} set aside.\n"
         "Read it before you release: whole numbers that are codes want 'kind: categorical', and every bound or "
         "category list that you can declare from public knowledge saves budget.\n"
-        "It is a draft: its types were read off the table, where one record can change them. Correct them, then "
-        f"'microtome schema confirm {plain(output)}'.",
-        soft_wrap=True,
+        "It is a draft: its types were read off the table, where one record can change them. Correct them "
+        f"('microtome schema edit {file}', or any editor), then 'microtome schema confirm {file}'."
     )
 
 
 @app.command(cls=Verb)
-def confirm(schema: Annotated[Path, typer.Argument(help="YAML file of a table to confirm.")]) -> None:
+def confirm(
+    schema: Annotated[Path, typer.Argument(help="YAML file of a table to confirm.")],
+    suggestions: Annotated[
+        Suggestions, typer.Option(help="Suggestions of the public catalogue: declare them, or learn instead.")
+    ] = Suggestions.KEEP,
+) -> None:
     """State that the types in a drafted schema are public knowledge. Reads no table.
 
     A draft has its types from the table: one record can turn whole numbers into decimals, or numbers into text. What is
     shown here is published with the release, so confirm what you would say of the table without having seen it.
     """
-    from microtome.schema import ImageSchema, load_schema
+    from microtome.schema import ImageSchema, Schema, load_schema
     from microtome.schema.document import confirmed_text
 
     described = load_schema(schema)
     if isinstance(described, ImageSchema):
         raise ParameterError(f"{schema} is about images, whose layout needs no confirmation")
-    for column in described.columns:
-        missing = "may be missing" if column.missing else "never missing"
-        console.print(f"  {plain(column.name)}: {column.kind} ({column.dtype}), {missing}", soft_wrap=True)
+    _show(described, keep=suggestions.are_kept)
     if not described.drafted:
         console.print(f"{plain(schema)} was confirmed before.", soft_wrap=True)
         return
+    wanted = described if suggestions.are_kept else described.without_suggestions()
     before = schema.read_text(encoding="utf-8")
-    after = confirmed_text(before)
-    if after == before:
-        raise ParameterError(f"{schema}: 'drafted: true' does not stand on a line of its own; delete it by hand")
+    after = confirmed_text(before, suggestions=suggestions.are_kept)
+    if Schema.loads(after) != wanted.confirm():
+        raise ParameterError(
+            f"{schema}: 'drafted: true' or a suggestion does not stand on a line of its own; change it by hand"
+        )
     write_text(schema, after)
     console.print(f"{plain(schema)}: confirmed. All of the above will be public.", soft_wrap=True)
+
+
+def _show(schema: Schema, *, keep: bool) -> None:
+    """What a schema says, a line a column."""
+    for column in schema.columns:
+        missing = "may be missing" if column.missing else "never missing"
+        line = f"  {plain(column.name)}: {column.kind} ({plain(column.described)}), {missing}"
+        if column.suggested is not None:
+            word = "from the public catalogue" if keep else "not declared; to be learnt"
+            line += f", {plain(column.suggested)}: {word}"
+        console.print(line, soft_wrap=True)
+    for aside in schema.aside:
+        console.print(f"  {plain(aside.name)}: not released ({aside.action})", soft_wrap=True)
+
+
+@app.command("import", cls=Verb)
+def import_(
+    dictionary: Annotated[
+        Path, typer.Argument(help="Code book or dictionary: JSON (also SDV, Frictionless, Croissant) or CSV.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="YAML file to write.")],
+    target: Annotated[str | None, typer.Option(help="Column to be predicted.")] = None,
+    force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a schema of a code book or data dictionary. Reads no table.
+
+    What such a document says is public already, so the schema is no draft. What it does not say is to be learnt.
+    """
+    from microtome.published import check_output
+    from microtome.schema.importing import import_schema
+
+    check_output(output, force=force)
+    imported = import_schema(dictionary, target=target)
+    write_text(output, imported.schema.to_yaml())
+    for remark in imported.remarks:
+        errors.print(f"  {plain(remark)}", soft_wrap=True)
+    learnt = sum(not column.is_declared for column in imported.schema.columns)
+    console.print(
+        f"{plain(output)}: {len(imported.schema.columns)} columns from {imported.form}, {learnt} of them to be learnt "
+        "with budget. Read it before you release: it is published with the release.",
+        soft_wrap=True,
+    )
+
+
+@app.command(cls=Verb)
+def edit(schema: Annotated[Path, typer.Argument(help="YAML file of a table to change.")]) -> None:
+    """Change a schema in the terminal, question by question; the file is written whole, at the end."""
+    from microtome.cli import schema_editor
+    from microtome.schema import ImageSchema, Schema, load_schema
+
+    match load_schema(schema):
+        case ImageSchema():
+            raise ParameterError(f"{schema} is about images; change it in any text editor")
+        case Schema() as described:
+            schema_editor.edit(schema, described)
 
 
 @app.command(cls=Verb)

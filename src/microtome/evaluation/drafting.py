@@ -56,6 +56,8 @@ def _drafted(name: str, values: pa.ChunkedArray, *, wanted: bool) -> tuple[Colum
         return Column(name=name, kind=Kind.DATE), ""
     if is_a.is_timestamp(kind):
         return Column(name=name, kind=Kind.DATETIME), ""
+    if is_a.is_time(kind):
+        return Column(name=name, kind=Kind.TIME), ""
     if is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_decimal(kind):
         return _number(name, values, whole=is_a.is_integer(kind))
     if kind in (pa.string(), pa.large_string(), pa.string_view()):

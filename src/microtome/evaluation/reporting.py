@@ -119,13 +119,14 @@ def report(
         if holdout is not None or target is not None or declared is not None:
             raise ParameterError("holdout, target and schema are for a real table; a release brings its own schema")
         return Report(figures=_against_release(opened, synthetic, random_state, progress))
+    known = declared or (None if opened is None else opened.schema)
     with threadpool_limits(limits=1):  # Threads that wait for each other on a busy machine cost more than they give.
         figures = _against_table(
-            read_table(real, "the real table"),
-            read_table(synthetic, "the synthetic table"),
-            None if holdout is None else read_table(holdout, "the held-out table"),
+            read_table(real, "the real table", known),
+            read_table(synthetic, "the synthetic table", known),
+            None if holdout is None else read_table(holdout, "the held-out table", known),
             opened,
-            declared or (None if opened is None else opened.schema),
+            known,
             target,
             sample,
             random_state,
@@ -219,7 +220,7 @@ def _against_table(
 def _against_release(release: Release, synthetic: Any, seed: int, progress: Progress) -> Figures:
     rng = np.random.default_rng(seed)
     stages = _Stages(progress, 3)
-    raw = read_table(synthetic, "the synthetic table")
+    raw = read_table(synthetic, "the synthetic table", release.schema)
     coded, notes = code_tables([raw], release.schema)
     made = sampled(coded[0], _COUNTED_ROWS, rng)
     stages.done("read")

@@ -18,9 +18,15 @@ def short_number(column: Column, number: float) -> str:
     """A value of a measured column in a few letters."""
     if math.isnan(number):
         return "–"
-    if column.kind is Kind.DATE:
-        return _date(number)
-    return _date(number / _DAY) if column.kind is Kind.DATETIME else plain_number(number)
+    match column.kind:
+        case Kind.DATE:
+            return _date(number)
+        case Kind.DATETIME:
+            return _date(number / _DAY)
+        case Kind.TIME:
+            return (dt.datetime.min + dt.timedelta(microseconds=math.floor(number))).strftime("%H:%M")
+        case Kind.INTEGER | Kind.FLOAT | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
+            return plain_number(number)
 
 
 def plain_number(number: float) -> str:

@@ -131,7 +131,7 @@ def _numbers(array: pa.Array, column: Column) -> NDArray[np.float64]:
     match column.kind:
         case Kind.DATE:
             array = array.cast(pa.int32())
-        case Kind.DATETIME:
+        case Kind.DATETIME | Kind.TIME:
             array = array.cast(pa.int64())
         case Kind.INTEGER | Kind.FLOAT:
             pass  # counted as they are

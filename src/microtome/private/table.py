@@ -1,4 +1,4 @@
-"""Opening the private table: CSV and Parquet paths, pandas, polars and Arrow, one stream of Arrow batches.
+"""Opening the private table: text files, workbooks and Parquet, pandas, polars and Arrow, one stream of Arrow batches.
 
 Rows leave this file only as Arrow batches of the schema's own types, for the rest of ``private/`` to count
 and encode. A table can be streamed more than once; nothing is kept in memory for files.
@@ -6,9 +6,6 @@ and encode. A table can be streamed more than once; nothing is kept in memory fo
 
 from __future__ import annotations
 
-import csv
-import gzip
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,10 +18,11 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from microtome.errors import TableError, together
-from microtome.schema import Column, Schema
+from microtome.schema import Column, Dialect, Schema
+from microtome.schema.dialect import COMPRESSED, SHEETS, TEXT_FILES, bare_suffix, separator_hint, text_error
+from microtome.schema.sheet import Sheet
 
 _BATCH_ROWS = 65_536
-_CSV_BLOCK = 8 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,30 +71,38 @@ class PrivateTable:
         """Refuse a schema with columns that the table has not."""
         absent = [repr(name) for name in schema.names if name not in self.types]
         if absent:
-            raise TableError(f"{self.origin}: no column {', '.join(absent)}; it has {', '.join(self.types)}")
+            hint = separator_hint(list(self.types))
+            raise TableError(f"{self.origin}: no column {', '.join(absent)}; it has {', '.join(self.types)}{hint}")
 
 
-def open_table(source: Any) -> PrivateTable:
-    """Open a path or a frame without reading a row (a CSV file's header and first block aside)."""
+def open_table(source: Any, dialect: Dialect | None = None) -> PrivateTable:
+    """Open a path or a frame without reading a row (a text file's header and first block aside).
+
+    ``dialect`` is how a text file or workbook is written; by default as usual for its name.
+    """
     if isinstance(source, str | Path):
-        return _open_path(Path(source))
+        return _open_path(Path(source), dialect)
     if isinstance(source, PrivateTable):
         return source
     return _open_frame(source)
 
 
-def _open_path(path: Path) -> PrivateTable:
+def _open_path(path: Path, dialect: Dialect | None) -> PrivateTable:
     if not path.exists():
         raise TableError(f"{path}: no such file")
     if path.is_dir():
-        raise TableError(f"{path} is a directory; give one CSV or Parquet file")
+        raise TableError(f"{path} is a directory; give one file with a table")
     if path.stat().st_size == 0:
         raise TableError(f"{path}: the file is empty")
-    if path.suffix == ".parquet" or path.suffix == ".pq":
+    suffix = bare_suffix(path)
+    if suffix in (".parquet", ".pq"):
         return _open_parquet(path)
-    if path.name.endswith((".csv", ".csv.gz")):
-        return _open_csv(path)
-    raise TableError(f"{path}: give a .csv, .csv.gz or .parquet file")
+    if suffix in TEXT_FILES:
+        return _open_text(path, dialect or Dialect.usual(path))
+    if suffix in SHEETS:
+        return _open_sheet(path, dialect or Dialect())
+    known = ", ".join((*TEXT_FILES, ".parquet", *SHEETS))
+    raise TableError(f"{path}: give one of the files {known}, text also compressed ({', '.join(COMPRESSED)})")
 
 
 def _open_parquet(path: Path) -> PrivateTable:
@@ -118,25 +124,16 @@ def _open_parquet(path: Path) -> PrivateTable:
     return PrivateTable(origin=str(path), types=types, num_rows=file.metadata.num_rows, stream=stream)
 
 
-def _open_csv(path: Path) -> PrivateTable:
-    names = _csv_header(path)
+def _open_text(path: Path, dialect: Dialect) -> PrivateTable:
+    names = dialect.header(path)
     _refuse_repeated(names, str(path))
 
     def read(columns: Sequence[Column] | None) -> pacsv.CSVStreamingReader:
-        convert = pacsv.ConvertOptions(
-            strings_can_be_null=True,
-            column_types={column.name: column.storage_type for column in columns or ()},
-            include_columns=[column.name for column in columns] if columns else None,
-        )
+        types = {column.name: column.type_in_text for column in columns or ()}
         try:
-            return pacsv.open_csv(
-                path,
-                read_options=pacsv.ReadOptions(block_size=_CSV_BLOCK),
-                parse_options=pacsv.ParseOptions(newlines_in_values=True),
-                convert_options=convert,
-            )
-        except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
-            raise _csv_error(path, names, error) from error
+            return dialect.reader(path, names, types, None if columns is None else list(types))
+        except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeError) as error:
+            raise text_error(path, names, error) from error
 
     def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
         reader = read(columns)
@@ -145,32 +142,22 @@ def _open_csv(path: Path) -> PrivateTable:
                 yield reader.read_next_batch()
             except StopIteration:
                 return
-            except (pa.ArrowInvalid, OSError) as error:
-                raise _csv_error(path, names, error) from error
+            except (pa.ArrowInvalid, OSError, UnicodeError) as error:
+                raise text_error(path, names, error) from error
 
     types = dict(zip(names, read(None).schema.types, strict=True))
     return PrivateTable(origin=str(path), types=types, num_rows=None, stream=stream)
 
 
-def _csv_header(path: Path) -> list[str]:
-    opener: Any = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
-            header = next(csv.reader(lines), [])
-    except (UnicodeDecodeError, csv.Error, EOFError, OSError) as error:
-        raise TableError(f"{path}: not a readable CSV file in UTF-8: {error}") from error
-    if not header or any(not name.strip() for name in header):
-        raise TableError(f"{path}: the first line must name every column; it is {','.join(header)!r}")
-    return header
+def _open_sheet(path: Path, dialect: Dialect) -> PrivateTable:
+    """A sheet of a workbook: every cell is text, for the schema to say what it means."""
+    sheet = Sheet(path=path, dialect=dialect)
+    _refuse_repeated(sheet.names, str(path))
 
+    def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+        yield from sheet.batches([column.name for column in columns], _BATCH_ROWS)
 
-def _csv_error(path: Path, names: list[str], error: Exception) -> TableError:
-    """The reader's own message, with the column's name in place of its number."""
-    text = str(error)
-    found = re.search(r"In CSV column #(\d+)", text)
-    if found:
-        return TableError(f"{path}: column {names[int(found[1])]!r}: {text[found.end() :].lstrip(': ')}")
-    return TableError(f"{path}: {text}")
+    return PrivateTable(origin=str(path), types=dict.fromkeys(sheet.names, pa.string()), num_rows=None, stream=stream)
 
 
 def _open_frame(source: Any) -> PrivateTable:
@@ -209,10 +196,10 @@ def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int)
     with together() as attempts:
         for column in schema.columns:
             try:
-                arrays.append(_cast(batch.column(column.name), column.arrow_type))
+                arrays.append(_cast(batch.column(column.name), column))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 where = f"{origin}: column {column.name!r}, rows from {first_row}"
-                attempts.errors.append(TableError(f"{where}: not all values are {column.dtype}: {error}"))
+                attempts.errors.append(TableError(f"{where}: not all values are {column.described}: {error}"))
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
 
@@ -223,10 +210,15 @@ def _as_text(array: pa.Array) -> pa.Array:
     return array if pa.types.is_dictionary(array.type) else array.cast(pa.string())
 
 
-def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+def _cast(array: pa.Array, column: Column) -> pa.Array:
+    wanted = column.storage_type
+    if column.has_text_codes:
+        array = _as_text(array)
     if pa.types.is_dictionary(array.type):
         values = array.dictionary
         array = (values.cast(pa.string()) if _is_text(values.type) else values).take(array.indices)
+    if column.notation is not None and _is_text(array.type):
+        return column.notation.read(array, wanted)
     if pa.types.is_string(wanted) and not _is_text(array.type):
         raise pa.ArrowInvalid(f"values are stored as {array.type}")
     if pa.types.is_floating(array.type) and pa.types.is_integer(wanted):

@@ -86,7 +86,7 @@ class TableSource:
 
     def schema_document(self) -> Mapping[str, Any]:
         """The schema, for the file."""
-        return self.schema.to_dict()
+        return self.schema.published().to_dict()
 
     def plan(self, settings: PrivacySettings, run: RunSettings) -> Plan:
         """The profile, and what follows it."""

@@ -1,9 +1,11 @@
 """What is public about a table, and the code between its rows and vectors in the unit ball."""
 
+from microtome.schema.aside import Action, Aside
 from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells
 from microtome.schema.codebook import Block, Codebook, largest_dim
 from microtome.schema.column import DTYPES, Column, Kind, Outside
 from microtome.schema.column_code import ColumnCode, stratified
+from microtome.schema.dialect import Dialect
 from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
 from microtome.schema.image import ImageSchema
@@ -17,12 +19,15 @@ __all__ = [
     "DTYPES",
     "FINE",
     "OTHER",
+    "Action",
+    "Aside",
     "Block",
     "CategoryCells",
     "Cells",
     "Codebook",
     "Column",
     "ColumnCode",
+    "Dialect",
     "Fineness",
     "ImageCode",
     "ImageSchema",

@@ -8,6 +8,7 @@ what is declared, or from a fixed grid (``microtome.schema.grid``), never from t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -90,9 +91,15 @@ class CategoryCells:
 
 
 Cells = NumberCells | CategoryCells
+_COUNTED_AS: dict[Kind, type[np.number[Any]]] = {
+    Kind.INTEGER: np.int64,
+    Kind.FLOAT: np.float64,
+    Kind.DATE: np.int32,
+    Kind.DATETIME: np.int64,
+    Kind.TIME: np.int64,
+}
 
 
 def numbers_to_arrow(column: Column, numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None) -> pa.Array:
     """Numbers back to the column's storage type, missing values as nulls."""
-    stored = {Kind.DATE: np.int32, Kind.INTEGER: np.int64, Kind.DATETIME: np.int64, Kind.FLOAT: np.float64}[column.kind]
-    return pa.array(numbers.astype(stored), mask=missing).cast(column.arrow_type)
+    return pa.array(numbers.astype(_COUNTED_AS[column.kind]), mask=missing).cast(column.arrow_type)

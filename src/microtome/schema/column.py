@@ -10,6 +10,8 @@ import datetime as dt
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +19,9 @@ import pyarrow as pa
 from microtome.choice import Choice
 from microtome.errors import SchemaError
 from microtome.schema.frame_type import CATEGORY, frame_types
+from microtome.schema.notation import Notation, notation_of
 
-Value = str | bool | int | float | dt.date | dt.datetime
+Value = str | bool | int | float | dt.date | dt.datetime | dt.time
 """A cell's value as the user knows it."""
 
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -37,6 +40,7 @@ class Kind(StrEnum):
     FLOAT = "float"
     DATE = "date"
     DATETIME = "datetime"
+    TIME = "time"
 
     @property
     def is_categorical(self) -> bool:
@@ -44,16 +48,34 @@ class Kind(StrEnum):
         match self:
             case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
                 return True
-            case Kind.INTEGER | Kind.FLOAT | Kind.DATE | Kind.DATETIME:
+            case Kind.INTEGER | Kind.FLOAT | Kind.DATE | Kind.DATETIME | Kind.TIME:
                 return False
 
     @property
     def is_integral(self) -> bool:
         """Whether its values are whole numbers of something (units, days, microseconds)."""
         match self:
-            case Kind.INTEGER | Kind.DATE | Kind.DATETIME:
+            case Kind.INTEGER | Kind.DATE | Kind.DATETIME | Kind.TIME:
                 return True
             case Kind.FLOAT | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
+                return False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its values are plain numbers."""
+        match self:
+            case Kind.INTEGER | Kind.FLOAT:
+                return True
+            case Kind.DATE | Kind.DATETIME | Kind.TIME | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
+                return False
+
+    @property
+    def is_temporal(self) -> bool:
+        """Whether its values are days or times."""
+        match self:
+            case Kind.DATE | Kind.DATETIME | Kind.TIME:
+                return True
+            case Kind.INTEGER | Kind.FLOAT | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
                 return False
 
 
@@ -81,6 +103,7 @@ DTYPES: dict[str, pa.DataType] = {
     "float64": pa.float64(),
     "date": pa.date32(),
     "datetime": pa.timestamp("us"),
+    "time": pa.time64("us"),
 }
 """Storage types by the names a schema uses."""
 
@@ -90,8 +113,10 @@ _DTYPES_OF_KIND: dict[Kind, frozenset[str]] = {
     Kind.FLOAT: frozenset({"float32", "float64"}),
     Kind.DATE: frozenset({"date"}),
     Kind.DATETIME: frozenset({"datetime"}),
+    Kind.TIME: frozenset({"time"}),
 }
-_COUNTED_AS = {Kind.DATE: pa.int32(), Kind.DATETIME: pa.int64()}
+_COUNTED_AS = {Kind.DATE: pa.int32(), Kind.DATETIME: pa.int64(), Kind.TIME: pa.int64()}
+_WHOLE_DAY = (dt.time.min, dt.time.max)
 _DEFAULT_DTYPE = {
     Kind.CATEGORICAL: "string",
     Kind.ORDERED: "string",
@@ -100,6 +125,7 @@ _DEFAULT_DTYPE = {
     Kind.FLOAT: "float64",
     Kind.DATE: "date",
     Kind.DATETIME: "datetime",
+    Kind.TIME: "time",
 }
 
 
@@ -108,7 +134,7 @@ def _column_error(column: Column, what: str) -> SchemaError:
 
 
 def _kind_error(column: Column, what: str) -> SchemaError:
-    hint = "free text and identifiers cannot be released: drop the column or code it as categories"
+    hint = "free text and identifiers cannot be released: write 'action: drop' or 'action: surrogate' instead"
     return _column_error(column, f"{what}; {hint}")
 
 
@@ -136,6 +162,10 @@ class Column:
         unit: Free text for people.
         frame: How a data frame holds it, where that is not the usual type for ``dtype``: pandas' name, such as
             ``category``, ``string``, ``Int8`` or ``datetime64[ns]``. Sampled frames have it again.
+        format: How its values are written in a text file, where that is not the usual way: ``"%d.%m.%Y"``,
+            ``"$#,##0.00"``, ``"FALSE/TRUE"`` (see ``microtome.schema.notation``).
+        zone: The time zone that datetimes are given back in; they are counted, and their bounds stated, in UTC.
+        suggested: In a draft: which entry of the public catalogue its categories or bounds are from.
 
     Example:
         >>> from microtome import Column
@@ -163,6 +193,9 @@ class Column:
     pool: float | None = None
     unit: str | None = None
     frame: str | None = None
+    format: str | None = None
+    zone: str | None = None
+    suggested: str | None = None
 
     def __post_init__(self) -> None:
         if not self.dtype:
@@ -189,6 +222,9 @@ class Column:
         self._settle_categories()
         self._settle_bounds()
         self._settle_codes()
+        self._check_zone()
+        if self.format is not None and self.notation is None:
+            raise self._error(f"format is {self.format!r}; it must be text")
 
     @property
     def is_declared(self) -> bool:
@@ -203,12 +239,38 @@ class Column:
     @property
     def storage_type(self) -> pa.DataType:
         """The Arrow type of its values in a table: text, if a code is no value of its own type."""
-        return pa.string() if any(isinstance(code, str) for code in self.codes) else self.arrow_type
+        return pa.string() if self.has_text_codes else self.arrow_type
+
+    @property
+    def has_text_codes(self) -> bool:
+        """Whether a code is no value of its own type."""
+        return any(isinstance(code, str) for code in self.codes)
 
     @property
     def code_texts(self) -> list[str]:
         """Its codes as they are written."""
         return [code.isoformat() if isinstance(code, dt.date) else str(code) for code in self.codes]
+
+    def type_in_text(self) -> pa.DataType:
+        """The type that a text file is read in: text where its values have a format of their own, or codes are text."""
+        if self.notation is not None or self.has_text_codes:
+            return DTYPES["string"]
+        return self.arrow_type if self.zone is None else pa.timestamp("us", tz="UTC")
+
+    @property
+    def described(self) -> str:
+        """Its type in words, for messages."""
+        return self.dtype if self.format is None else f"{self.dtype} in the format {self.format!r}"
+
+    @cached_property
+    def notation(self) -> Notation | None:
+        """How its values are written as text, where that is not the usual way."""
+        if not isinstance(self.format, str):
+            return None
+        try:
+            return notation_of(self.kind, self.format)
+        except ValueError as error:
+            raise self._error(str(error)) from None
 
     def number_bounds(self) -> tuple[float, float] | None:
         """The declared bounds as numbers: units, days or microseconds since 1970."""
@@ -224,6 +286,8 @@ class Column:
                 return float((self._as_datetime(value) - _EPOCH).days)
             case Kind.DATETIME:
                 return float((self._as_datetime(value) - _EPOCH) // _MICROSECOND)
+            case Kind.TIME:
+                return float((dt.datetime.combine(_EPOCH, self._as_time(value)) - _EPOCH) // _MICROSECOND)
             case Kind.INTEGER | Kind.FLOAT:
                 return self._plain_number(value)
             case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
@@ -301,13 +365,15 @@ class Column:
         return pa.array(values, type=self.arrow_type)
 
     def _settle_bounds(self) -> None:
+        if self.kind is Kind.TIME and self.bounds is None:
+            object.__setattr__(self, "bounds", _WHOLE_DAY)
         if self.bounds is None:
             return
         if isinstance(self.bounds, str) or len(self.bounds) != 2:
             raise self._error(f"bounds is {self.bounds!r}; it must be the smallest and the largest value")
         low, high = (self.to_number(value) for value in self.bounds)
         self._check_bounds(low, high)
-        if self.kind in (Kind.DATE, Kind.DATETIME):
+        if self.kind.is_temporal:
             settled = pa.array([int(low), int(high)]).cast(_COUNTED_AS[self.kind]).cast(self.arrow_type).to_pylist()
             object.__setattr__(self, "bounds", tuple(settled))
         else:
@@ -335,6 +401,26 @@ class Column:
             except ValueError:
                 pass
         raise self._error(f"{value!r} is not a date; write it as 2026-01-31 or 2026-01-31T12:00:00")
+
+    def _as_time(self, value: Value) -> dt.time:
+        if isinstance(value, dt.time):
+            return value.replace(tzinfo=None)
+        if isinstance(value, str):
+            try:
+                return dt.time.fromisoformat(value).replace(tzinfo=None)
+            except ValueError:
+                pass
+        raise self._error(f"{value!r} is not a time of day; write it in quotes, as '08:30' or '08:30:15'")
+
+    def _check_zone(self) -> None:
+        if self.zone is None:
+            return
+        if self.kind is not Kind.DATETIME:
+            raise self._error(f"zone is for datetime columns, not for {self.kind}")
+        try:
+            ZoneInfo(self.zone)
+        except (ValueError, OSError, ZoneInfoNotFoundError):
+            raise self._error(f"zone {self.zone!r} is not known; write a name such as UTC or Europe/Berlin") from None
 
     def _error(self, what: str) -> SchemaError:
         return _column_error(self, what)

@@ -10,8 +10,8 @@ import datetime as dt
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,10 @@ import yaml
 
 from microtome.card import Card, Carded
 from microtome.errors import SchemaError, together
+from microtome.schema.aside import Action, Aside
 from microtome.schema.column import Column, Kind
-from microtome.schema.yaml_document import contents_of, read_document
+from microtome.schema.dialect import Dialect
+from microtome.schema.yaml_document import contents_of, parse_document, read_document
 
 VERSION = 1
 _LEARN = "learn"
@@ -28,9 +30,11 @@ _TARGET_SHARE = 0.25
 _LARGEST_NUMBER = 1e300
 _MOST_SHOWN = 5
 """Categories that a card lists."""
-_COLUMN_KEYS = frozenset(
-    ["name", "kind", "dtype", "categories", "bounds", "missing", "outside", "weight", "bins", "pool", "unit", "frame"],
-)
+_COLUMN_KEYS = frozenset([field.name for field in fields(Column)] + ["action", "keys"])
+_TEXTS = ("unit", "frame", "format", "zone", "suggested")
+_SUGGESTED = re.compile(r"\s+suggested\s*:")
+_DECLARED = re.compile(r"(\s+(?:categories|bounds)\s*:)[^#]*(#.*)?")
+_ENTRY = re.compile(r"\s*-\s")
 _HEADER = """\
 # What is public about the table. Everything in this file is published with the release.
 # Whatever says 'learn' is learnt from the data with privacy budget; declare it where you can, from public
@@ -49,6 +53,9 @@ class Schema(Carded):
 
     The target gets a quarter of the unit ball unless it is given a weight of its own: what predicts it is what
     most users want from the table, and the noise does not shrink to make room.
+
+    Columns that are not released stand *aside*: left out, or with keys that are made up anew. ``file`` says how the
+    table's file is written, where that is not as usual.
 
     A *drafted* schema has its types from the table itself, where a single record can have made them what they are. It
     is not public before somebody who knows the table has confirmed it, and no release takes it.
@@ -74,16 +81,23 @@ class Schema(Carded):
     target: str | None = None
     drafted: bool = False
     index: str | None = None
+    aside: tuple[Aside, ...] = ()
+    file: Dialect | None = None
 
     def __post_init__(self) -> None:
         if not self.columns:
-            raise SchemaError("the schema has no columns")
-        repeated = [name for name, count in Counter(self.names).items() if count > 1]
+            raise SchemaError("the schema has no columns to release")
+        repeated = [name for name, count in Counter([*self.names, *self.names_aside]).items() if count > 1]
         if repeated:
             raise SchemaError(f"column {repeated[0]!r} is described twice")
+        if self.target is not None and self.target in self.names_aside:
+            raise SchemaError(f"target {self.target!r} is not released: its action is drop or surrogate")
         if self.target is not None and self.target not in self.names:
             raise SchemaError(f"target {self.target!r} is not a column; columns are {', '.join(self.names)}")
-        object.__setattr__(self, "columns", self._weighted())
+        columns = self._weighted()
+        if not self.drafted:  # what is confirmed is declared, wherever it came from
+            columns = tuple(replace(column, suggested=None) for column in columns)
+        object.__setattr__(self, "columns", columns)
 
     def _weighted(self) -> tuple[Column, ...]:
         """The columns with every weight settled."""
@@ -113,10 +127,34 @@ class Schema(Carded):
         """The same as a statement of what is public: types are as they are whatever records the table holds."""
         return replace(self, drafted=False)
 
+    def without_suggestions(self) -> Schema:
+        """The same with everything to be learnt that the public catalogue suggested."""
+        return replace(self, columns=tuple(_without_suggestion(column) for column in self.columns))
+
+    def published(self) -> Schema:
+        """What goes into a release: all but the columns that are left out."""
+        dropped = {one.name for one in self.aside if one.is_dropped}
+        kept = [one for one in self.layout() if one.name not in dropped]
+        places = {one.name: place for place, one in enumerate(kept)}
+        aside = [replace(one, place=places[one.name]) for one in self.aside if one.name in places]
+        return replace(self, aside=tuple(aside))
+
     @property
     def names(self) -> list[str]:
-        """Column names in order."""
+        """Names of the columns that are released, in order."""
         return [column.name for column in self.columns]
+
+    @property
+    def names_aside(self) -> list[str]:
+        """Names of the columns that are not."""
+        return [column.name for column in self.aside]
+
+    def layout(self) -> list[Column | Aside]:
+        """All columns in the order of the table."""
+        placed: list[Column | Aside] = list(self.columns)
+        for one in sorted(self.aside, key=lambda aside: aside.place):
+            placed.insert(one.place, one)
+        return placed
 
     def __getitem__(self, name: str) -> Column:
         for column in self.columns:
@@ -132,7 +170,7 @@ class Schema(Carded):
         if document["microtome-schema"] != VERSION or isinstance(document["microtome-schema"], bool):
             version = document["microtome-schema"]
             raise SchemaError(f"schema version {version!r} is not known; this Microtome reads {VERSION}")
-        _refuse_unknown(document, {"microtome-schema", "columns", "target", "drafted", "index"}, "the schema")
+        _refuse_unknown(document, {"microtome-schema", "columns", "target", "drafted", "index", "file"}, "the schema")
         drafted = document.get("drafted", False)
         if not isinstance(drafted, bool):
             raise SchemaError(f"'drafted' is {drafted!r}; it must be true or false")
@@ -144,20 +182,36 @@ class Schema(Carded):
             raise SchemaError(f"'index' is {index!r}; it must be the name of a frame's index")
         read = []
         with together() as attempts:
-            for entries in columns:
+            for place, entries in enumerate(columns):
                 with attempts:
-                    read.append(_column_from_dict(entries))
-        return cls(columns=tuple(read), target=document.get("target"), drafted=drafted, index=index)
+                    read.append(_column_from_dict(place, entries))
+        released, aside = told_apart(read)
+        return cls(
+            columns=released,
+            target=document.get("target"),
+            drafted=drafted,
+            index=index,
+            aside=aside,
+            file=Dialect.from_dict(document["file"]) if "file" in document else None,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The document as plain values; dates as ISO strings."""
         return {
             "microtome-schema": VERSION,
             **({"drafted": True} if self.drafted else {}),
+            **({"file": self.file.to_dict()} if self.file is not None else {}),
             "target": self.target,
             **({} if self.index is None else {"index": self.index}),
-            "columns": [_column_to_dict(column, self.target) for column in self.columns],
+            "columns": [self._entries(one) for one in self.layout()],
         }
+
+    def _entries(self, one: Column | Aside) -> dict[str, Any]:
+        match one:
+            case Column():
+                return _column_to_dict(one, self.target)
+            case Aside():
+                return _aside_to_dict(one)
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -166,25 +220,85 @@ class Schema(Carded):
         with contents_of(path):
             return cls.from_dict(document)
 
+    @classmethod
+    def import_from(cls, path: str | Path, *, target: str | None = None) -> Schema:
+        """The schema of a table that a code book or data dictionary describes.
+
+        Args:
+            path: JSON (a code book, SDV metadata, a Frictionless table schema, a Croissant description) or CSV.
+            target: The column to be predicted, if there is one.
+        """
+        from microtome.schema.importing import import_schema
+
+        return import_schema(path, target=target).schema
+
+    @classmethod
+    def loads(cls, text: str) -> Schema:
+        """Read the text of a YAML document."""
+        with contents_of("the schema"):
+            return cls.from_dict(parse_document(text))
+
     def to_yaml(self) -> str:
         """The document with a remark on every line that says what is declared."""
         lines = [_HEADER + f"microtome-schema: {VERSION}", *([_DRAFTED] if self.drafted else [])]
+        if self.file is not None:
+            written = self.file.to_dict()
+            lines.append("file:  # how it is written; a release reads it so" if written else "file: {}")
+            lines += [f"  {key}: {_scalar(value)}" for key, value in written.items()]
         lines += [f"target: {_scalar(self.target)}"]
         lines += ["columns:"] if self.index is None else [f"index: {_scalar(self.index)}", "columns:"]
-        for column in self.columns:
-            entries = _column_to_dict(column, self.target)
-            if column.name == self.target and column.weight == self._target_weight():
+        for column in self.layout():
+            entries = self._entries(column)
+            if column.name == self.target and entries.get("weight") == self._target_weight():
                 entries.pop("weight", None)  # chosen anew when the document is read: columns may have changed
             lines.append(f"  - name: {_scalar(entries.pop('name'))}")
             lines += [f"    {key}: {_scalar(value)}{_remark(key, value)}" for key, value in entries.items()]
         return "\n".join(lines) + "\n"
 
 
-def confirmed_text(text: str) -> str:
-    """A drafted document without the mark of a draft; everything else stays as its holder wrote it."""
+def told_apart(described: Iterable[Column | Aside]) -> tuple[tuple[Column, ...], tuple[Aside, ...]]:
+    """Columns that are released, and those that are not."""
+    columns: list[Column] = []
+    aside: list[Aside] = []
+    for one in described:
+        match one:
+            case Column():
+                columns.append(one)
+            case Aside():
+                aside.append(one)
+    return tuple(columns), tuple(aside)
+
+
+def confirmed_text(text: str, *, suggestions: bool = True) -> str:
+    """A drafted document without the mark of a draft; everything else stays as its holder wrote it.
+
+    Suggestions of the public catalogue become declarations, or are to be learnt if ``suggestions`` is false.
+    """
     remarks = _DRAFTED.splitlines()[:-1]
-    lines = text.splitlines(keepends=True)
-    return "".join(line for line in lines if line.rstrip() not in remarks and not _MARK.match(line))
+    kept: list[str] = []
+    for block in _blocks(text.splitlines(keepends=True)):
+        suggested = any(_SUGGESTED.match(line) for line in block)
+        block = [line for line in block if not _SUGGESTED.match(line)]
+        if suggested and not suggestions:
+            block = [_DECLARED.sub(rf"\1 {_LEARN}  # to be learnt with budget", line) for line in block]
+        kept += block
+    return "".join(line for line in kept if line.rstrip() not in remarks and not _MARK.match(line))
+
+
+def _blocks(lines: list[str]) -> list[list[str]]:
+    """The lines of a document, cut before every entry of a list."""
+    blocks: list[list[str]] = [[]]
+    for line in lines:
+        if _ENTRY.match(line):
+            blocks.append([])
+        blocks[-1].append(line)
+    return blocks
+
+
+def _without_suggestion(column: Column) -> Column:
+    if column.suggested is None:
+        return column
+    return replace(column, categories=None, bounds=None, suggested=None)
 
 
 def _described(column: Column) -> list[str]:
@@ -213,14 +327,24 @@ def _refuse_unknown(entries: Mapping[str, Any], known: set[str] | frozenset[str]
         raise SchemaError(f"{where} has {word} {', '.join(unknown)}; known are {', '.join(sorted(known))}")
 
 
-def _column_from_dict(entries: Any) -> Column:
+def _column_from_dict(place: int, entries: Any) -> Column | Aside:
     if not isinstance(entries, Mapping) or not isinstance(entries.get("name"), str):
         raise SchemaError(f"every column needs a 'name' in quotes or plain letters; found {entries!r}")
     name = entries["name"]
     _refuse_unknown(entries, _COLUMN_KEYS, f"column {name!r}")
+    match entries.get("action"):
+        case None:
+            kind = entries.get("kind", "")
+        case Action.CATEGORIES.value:
+            kind = Kind.CATEGORICAL
+        case action:
+            dtype = str(entries.get("dtype", "string"))
+            return Aside(name=name, action=action, place=place, dtype=dtype, keys=entries.get("keys"))
+    if "keys" in entries:
+        raise SchemaError(f"column {name!r}: keys are for 'action: surrogate'")
     return Column(
         name=name,
-        kind=entries.get("kind", ""),
+        kind=kind,
         dtype=str(entries.get("dtype", "")),
         categories=_declared(entries.get("categories"), name, "categories", None),
         bounds=_declared(entries.get("bounds"), name, "bounds", 2),
@@ -229,9 +353,8 @@ def _column_from_dict(entries: Any) -> Column:
         weight=_number(entries["weight"], name, "weight") if "weight" in entries else None,
         bins=_whole_number(entries["bins"], name, "bins") if "bins" in entries else None,
         pool=_number(entries["pool"], name, "pool") if "pool" in entries else None,
-        unit=_text_or_none(entries.get("unit"), name, "unit"),
-        frame=_text_or_none(entries.get("frame"), name, "frame"),
         codes=_listed(entries.get("codes", []), name, "codes"),
+        **{key: _text_or_none(entries.get(key), name, key) for key in _TEXTS},
     )
 
 
@@ -295,15 +418,18 @@ def _column_to_dict(column: Column, target: str | None) -> dict[str, Any]:
         entries["pool"] = column.pool
     if column.codes:
         entries["codes"] = [_plain(code) for code in column.codes]
-    if column.unit is not None:
-        entries["unit"] = column.unit
-    if column.frame is not None:
-        entries["frame"] = column.frame
+    return entries | {key: getattr(column, key) for key in _TEXTS if getattr(column, key) is not None}
+
+
+def _aside_to_dict(aside: Aside) -> dict[str, Any]:
+    entries: dict[str, Any] = {"name": aside.name, "action": str(aside.action)}
+    if not aside.is_dropped:
+        entries |= {"dtype": aside.dtype} | ({} if aside.keys is None else {"keys": aside.keys})
     return entries
 
 
 def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, dt.date) else value
+    return value.isoformat() if isinstance(value, dt.date | dt.time) else value
 
 
 class _Dumper(yaml.SafeDumper):
@@ -322,6 +448,12 @@ def _scalar(value: Any) -> str:
 
 
 def _remark(key: str, value: Any) -> str:
-    if key not in ("categories", "bounds"):
-        return ""
-    return "  # to be learnt with budget" if value == _LEARN else "  # declared"
+    match key:
+        case "categories" | "bounds":
+            return "  # to be learnt with budget" if value == _LEARN else "  # declared"
+        case "action":
+            return "  # not released; or 'drop', 'surrogate' (keys made up anew), 'categories'"
+        case "suggested":
+            return "  # from the public catalogue, not from the table: keep or correct it"
+        case _:
+            return ""

@@ -40,13 +40,22 @@ def _layout(source: Any) -> pa.Schema | None:
 
 def _held(column: Column, stored: pa.DataType, name: str | None) -> Column:
     if name == CATEGORY or pa.types.is_dictionary(stored):
-        kind = Kind.CATEGORICAL if column.bounds is None and column.kind is not Kind.BOOLEAN else column.kind
-        return replace(column, kind=kind, frame=CATEGORY)
+        return _of_categories(column, stored)
     if pa.types.is_timestamp(stored) and name not in UNITS:
         name = f"datetime64[{stored.unit}]"
     known = name if name in frame_types(column.dtype) else None
     gaps = column.missing and name not in WITHOUT_GAPS
     return replace(column, frame=known, missing=gaps)
+
+
+def _of_categories(column: Column, stored: pa.DataType) -> Column:
+    """A column of categories, as what the frame lists, whatever its values could be read as."""
+    listed = stored.value_type if pa.types.is_dictionary(stored) else stored
+    in_text = listed in (pa.string(), pa.large_string(), pa.string_view())
+    if column.kind.is_categorical and (column.dtype == "string" or not in_text):
+        return replace(column, frame=CATEGORY)
+    dtype = "string" if in_text else column.dtype
+    return Column(name=column.name, kind=Kind.CATEGORICAL, dtype=dtype, frame=CATEGORY)
 
 
 def _frame_name(entry: Mapping[str, Any]) -> str:

@@ -43,7 +43,7 @@ def _declared_edges(kind: Kind, low: float, high: float) -> NDArray[np.float64]:
     if integral and end - low <= WHOLE_NUMBERS:
         return np.arange(low, end + 1.0)
     edges = np.linspace(low, end, EVEN_CELLS + 1)
-    if kind in (Kind.INTEGER, Kind.FLOAT):
+    if kind.is_number:
         scale = max(abs(low), abs(end))
         octaves = scale * 2.0 ** (np.arange(-_DECLARED_OCTAVES * _DECLARED_PER_OCTAVE, 1) / _DECLARED_PER_OCTAVE)
         edges = np.concatenate([edges, both_sides(octaves, integral)])

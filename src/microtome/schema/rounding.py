@@ -253,6 +253,8 @@ def rounding_classes(column: Column) -> RoundingClasses | None:
     """The classes to count a column's numbers by; ``None`` where cells leave nothing to tell."""
     if column.kind.is_categorical or column.kind is Kind.DATE:
         return None
+    if column.kind is Kind.TIME:
+        return RoundingClasses(units=1, steps=_TIMES[:-1], magnitudes=(0.0,), between=False)
     if column.kind is Kind.DATETIME:
         return RoundingClasses(units=1, steps=_TIMES, magnitudes=(0.0,), between=False)
     cells = initial_cells(column)

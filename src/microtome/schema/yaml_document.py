@@ -62,10 +62,15 @@ def read_document(path: str | Path) -> Any:
         raise SchemaError(f"{path}: {said}") from error
     except OSError as error:
         raise SchemaError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return parse_document(text, str(path))
+
+
+def parse_document(text: str, origin: str = "the schema") -> Any:
+    """A YAML text as plain values."""
     try:
         return yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SchemaError(f"{path}: cannot be read as YAML: {error}") from error
+        raise SchemaError(f"{origin}: cannot be read as YAML: {error}") from error
 
 
 @contextmanager

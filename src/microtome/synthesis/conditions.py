@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from microtome.errors import ModelError, SchemaError
-from microtome.schema import CategoryCells, Codebook, ColumnCode, Kind, NumberCells
+from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells
 
 Floats = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ def _value_from_text(code: ColumnCode, text: str) -> Any:
 def _range_from_text(code: ColumnCode, text: str) -> tuple[Any, Any]:
     low, dots, high = text.partition("..")
     ends = (low, high) if dots else (low, low)
-    if code.column.kind in (Kind.DATE, Kind.DATETIME):
+    if code.column.kind.is_temporal:
         return ends[0] or None, ends[1] or None
     try:
         return float(ends[0]) if ends[0] else None, float(ends[1]) if ends[1] else None

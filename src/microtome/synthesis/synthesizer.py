@@ -164,7 +164,7 @@ class Synthesizer(Carded):
     ) -> None:
         """Draw to a file, whole or not at all: rows to CSV or Parquet, images to .npz, a .png grid or a folder.
 
-        CSV is packed if the name ends in .csv.gz or .csv.zst. ``spreadsheet_safe`` puts an apostrophe before text in a
+        Text is packed if the name ends in .gz, .bz2 or .zst. ``spreadsheet_safe`` puts an apostrophe before text in a
         CSV file that a spreadsheet would run.
         """
         wanted = self._wanted(num_rows, conditions, random_state, balanced, progress)

@@ -25,9 +25,10 @@ from microtome.published import check_output
 from microtome.schema import Codebook, Schema
 from microtome.synthesis.conditions import conditions_from_text, parse_conditions
 from microtome.synthesis.draw import Draw
+from microtome.synthesis.finishing import finished
 from microtome.synthesis.frames import FrameKind, as_frame, frame_kind, typed, with_pandas_notes
 from microtome.synthesis.synthetic_rows import SyntheticRows
-from microtome.synthesis.table_file import stream_csv, write_tables
+from microtome.synthesis.table_file import stream_text, write_tables
 from microtome.training.tensor_file import part_of
 
 _CODEBOOK = "codebook/"
@@ -61,7 +62,7 @@ class TableModel:
             raise ParameterError("balanced is for images, which have classes; rows are drawn in the shares they have")
         conditions = parse_conditions(self.codebook, wanted.conditions)
         rows = SyntheticRows(generator=self.generator, codebook=self.codebook, conditions=conditions, seed=wanted.seed)
-        return rows.tables(wanted.number)
+        return finished(rows.tables(wanted.number), self.schema, wanted.seed)
 
     def typed_tables(self, wanted: Draw) -> Iterator[pa.Table]:
         """The same with columns held as the real frame holds them."""
@@ -78,16 +79,18 @@ class TableModel:
         return as_frame(pa.concat_tables(tables), self.schema, kind)
 
     def write(self, path: Path, wanted: Draw, *, spreadsheet_safe: bool, force: bool) -> None:
-        """Draw rows to a CSV file, packed or not, or to a Parquet file."""
+        """Draw rows to a text file, as the table's own is written, packed or not, or to a Parquet file."""
         check_output(path, force=force)
         tables = self.tables(wanted)
         if path.suffix == ".parquet":
             tables = (with_pandas_notes(typed(table, self.codebook), self.schema) for table in tables)
-        write_tables(path, tables, wanted.number, wanted.progress, spreadsheet_safe=spreadsheet_safe)
+        write_tables(path, tables, wanted.number, wanted.progress, self.schema, spreadsheet_safe=spreadsheet_safe)
 
     def stream(self, file: BinaryIO, wanted: Draw, *, spreadsheet_safe: bool) -> None:
-        """Draw rows to an open file, as CSV."""
-        stream_csv(file, self.tables(wanted), wanted.number, wanted.progress, spreadsheet_safe=spreadsheet_safe)
+        """Draw rows to an open file, as text."""
+        stream_text(
+            file, self.tables(wanted), wanted.number, wanted.progress, self.schema, spreadsheet_safe=spreadsheet_safe
+        )
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Shape of the generator, schema and codebook."""
