@@ -33,7 +33,7 @@ from microtome.evaluation.pairs import compare_pairs
 from microtome.evaluation.tables import read_table
 from microtome.forecasting import forecast
 from microtome.forecasting.columns import LOST
-from microtome.forecasting.forecast import BAND, BAND_BELOW, BAND_LEARNT
+from microtome.forecasting.prediction import BAND, BAND_BELOW, BAND_LEARNT
 from microtome.progress import untold
 from microtome.settings import RunSettings
 from microtome.synthesis import Synthesizer

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from microtome.adaptation import DomainAdapter
     from microtome.api import release
     from microtome.evaluation import report
-    from microtome.forecasting import Forecast, forecast
+    from microtome.forecasting.prediction import Forecast, forecast
     from microtome.images import ImageSet, read_images
     from microtome.private import draft_schema
     from microtome.published import ImageRelease, Release

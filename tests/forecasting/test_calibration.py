@@ -14,7 +14,7 @@ from microtome.evaluation.coded_table import code_tables
 from microtome.evaluation.fidelity import column_scores
 from microtome.evaluation.pairs import compare_pairs
 from microtome.evaluation.tables import read_table
-from microtome.forecasting.forecast import BAND, BAND_BELOW, BAND_LEARNT
+from microtome.forecasting.prediction import BAND, BAND_BELOW, BAND_LEARNT
 from microtome.schema import Column, Schema
 from support import ROOT, repeatable_noise
 

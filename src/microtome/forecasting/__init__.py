@@ -8,7 +8,7 @@ pairs.py           … and of two-way tables
 attacker.py        what the release would give away
 cost.py            memory and time
 verdict.py         all of it in one of four words
-forecast.py        ``forecast`` and what it gives; the curve over ε
+prediction.py      ``forecast`` and what it gives; the curve over ε
 words.py           … in sentences
 figures.py         … for programs
 page.py            … in a notebook
@@ -16,7 +16,7 @@ foresight.py       what ``release`` does with it
 """
 
 from microtome.forecasting.columns import ColumnForecast, Learning
-from microtome.forecasting.forecast import Forecast, forecast, forecast_of
+from microtome.forecasting.prediction import Forecast, forecast, forecast_of
 from microtome.forecasting.verdict import Verdict
 
 __all__ = ["ColumnForecast", "Forecast", "Learning", "Verdict", "forecast", "forecast_of"]

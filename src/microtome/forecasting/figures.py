@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from microtome.forecasting.forecast import CurvePoint, Forecast
+    from microtome.forecasting.prediction import CurvePoint, Forecast
 
 
 def figures(forecast: Forecast) -> dict[str, Any]:

@@ -7,7 +7,7 @@ there is none, nothing is foretold.
 from __future__ import annotations
 
 from microtome.errors import ForecastError
-from microtome.forecasting.forecast import Forecast, forecast_of
+from microtome.forecasting.prediction import Forecast, forecast_of
 from microtome.forecasting.verdict import Verdict
 from microtome.forecasting.words import cautions, heading, on_epsilon
 from microtome.progress import Tell

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from microtome.forecasting.forecast import CurvePoint, Forecast
+from microtome.forecasting.prediction import CurvePoint, Forecast
 from microtome.forecasting.words import in_words
 
 COLUMN_HEADINGS = ("column", "± count", "smallest share that shows", "error", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from microtome.forecasting.columns import ColumnForecast
-from microtome.forecasting.forecast import Forecast
+from microtome.forecasting.prediction import Forecast
 
 LARGEST_EPSILON, SMALLEST_EPSILON = 10.0, 0.05
 """Outside of these, ε gets a word."""

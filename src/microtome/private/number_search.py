@@ -99,7 +99,10 @@ class NumberFinding:
         assert self.counts is not None
         order = np.argsort(-counts[:-1], kind="stable")[:MOST_VALUES]
         least = _LEAST_SHARE * float(self.counts[0].sum())
-        common = sorted(float(values[place]) for place in order if counts[place] > least)
+        low, *_, high = scale_cells(self.column).edges  # what lies beyond counts at the ends
+        common = sorted(
+            value for place in order if counts[place] > least and low <= (value := float(values[place])) < high
+        )
         return replace(self, values=tuple(common), full=None, noise=(*self.noise, scale))
 
     def questions(self) -> list[Question]:

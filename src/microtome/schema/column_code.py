@@ -90,7 +90,8 @@ class ColumnCode:
         margins = _margins(cells, counts, noise_scale, total, learns=learns)
         rounded = None
         if rounding is not None:
-            assert isinstance(cells, NumberCells)
+            if not isinstance(cells, NumberCells):
+                raise SchemaError(f"column {column.name!r}: categories are not rounded, and have no such counts")
             rounded = Rounding.from_counts(column, *rounding, cells=cells, margins=margins, total=total)
             margins = rounded.possible(cells, margins)
             if learns:
