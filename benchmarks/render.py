@@ -18,6 +18,7 @@ from comparison import METRICS as ALL_METRICS
 from comparison import Comparison
 from comparison_page import sections, table
 from comparison_plots import page
+from drafted_page import section as drafted_section
 from mnist_page import section as mnist_section
 from quality_plot import section as quality_section
 from results import FOLDER
@@ -33,6 +34,7 @@ def main() -> None:
     comparison, *others = (Comparison(source) for source in (Source.STATES, Source.CALIFORNIA, Source.ADULT))
     parts = [_INTRODUCTION, _machine(records), *sections([comparison, *others])]
     parts += quality_section(comparison)
+    parts += drafted_section()
     parts += _choices()
     parts += _losses(records)
     parts += mnist_section()

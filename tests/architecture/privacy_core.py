@@ -36,7 +36,11 @@ FIRST_TIER = {
     "private/cell_index.py": "a value's cell",
     "schema/cells.py": "the cells",
     "schema/rounding.py": "a number's rounding class",
-    "private/profile.py": "the first pass: histograms",
+    "private/histograms.py": "counts of values, one a record",
+    "private/profile_budget.py": "how histograms share what they may cost",
+    "private/domain.py": "what a search asks and finds",
+    "private/searching.py": "the passes before the profile",
+    "private/profile.py": "the profile: histograms of all columns",
     "schema/codebook.py": "a record as a vector in the unit ball",
     "private/aggregating.py": "the second pass of aggregates: tables of pairs",
     "schema/fixed_point.py": "arithmetic that is the same for a record wherever it stands",
@@ -52,6 +56,8 @@ FIRST_TIER = {
 
 SECOND_TIER = {
     "api.py": "the public function",
+    "private/number_search.py": "what to ask next of undeclared numbers, by noisy answers alone",
+    "private/category_search.py": "the same of undeclared categories",
     "private/pipeline.py": "blocks on several threads",
     "private/memory.py": "refusal of what does not fit",
     "accounting/ledger_records.py": "the book, record by record",

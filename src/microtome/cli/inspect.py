@@ -79,7 +79,7 @@ def _columns(figures: dict[str, object]) -> Table:
             plain(column["name"]) + mark,
             column["kind"],
             plain(bounds),
-            "declared" if column["declared"] else "learnt",
+            "declared" if column["declared"] else "learnt" if column["learnt"] else "not learnt",
             str(column["levels"]),
             f"{column['missing_share']:.1%}",
             f"{column['noise_scale']:.1f}",

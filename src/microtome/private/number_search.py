@@ -47,6 +47,7 @@ class NumberFinding:
         values: Numbers that many records share.
         noise: Of all histograms so far, those of rounding apart.
         refined: How often cells were refined.
+        total: The number of records, if that is public.
     """
 
     index: int
@@ -59,18 +60,19 @@ class NumberFinding:
     values: tuple[float, ...] = ()
     noise: tuple[float, ...] = ()
     refined: int = 0
+    total: float | None = None
 
     @cached_property
     def finer(self) -> tuple[NumberCells, tuple[float, float]] | None:
         """Finer cells, and the ends between which records were found; ``None`` where nothing stood out."""
         assert self.counts is not None
-        return narrowed(self.cells, *self.counts, step=self.step, values=self.values)
+        return narrowed(self.cells, *self.counts, step=self.step, values=self.values, total=self.total)
 
     @cached_property
     def is_fine(self) -> bool:
         """Whether the finer cells hold single numbers, so that no question is left."""
         assert self.counts is not None
-        return are_few(self.cells, *self.counts, step=self.step)
+        return are_few(self.cells, *self.counts, step=self.step, total=self.total)
 
     def with_finer(self, counts: Floats, scale: float) -> NumberFinding:
         """After finer cells were counted. Where nothing stands out of these the search ends."""
@@ -127,7 +129,7 @@ class NumberFinding:
         """What is known after a question was answered under noise."""
         match name:
             case "scale":
-                return replace(self, counts=(answer.counts, scale), noise=(*self.noise, scale))
+                return replace(self, counts=(answer.counts, scale), noise=(*self.noise, scale), total=total)
             case "finer":
                 return self.with_finer(answer.counts, scale)
             case "rounding":

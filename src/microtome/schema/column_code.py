@@ -35,7 +35,7 @@ _CERTAIN = 4.0
 _LIKELY = 2.5
 """The same of categories that are not shown. They have the noise of all that are, and leaving them out costs more."""
 _UNKNOWN = 0.5
-"""Share of "(other)" from which on a column's categories are not known."""
+"""Share of records, "(other)" or beyond what stands out, from which on a column is not known."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,7 +51,7 @@ class ColumnCode:
         levels: The level of each cell.
         rounding: How round its numbers are, where cells do not tell.
         search_noise: Standard deviation of the noise of every histogram that was needed to find its cells.
-        found: Whether anything stood out from the noise. If not, the cells say nothing of the column.
+        found: Whether the cells of numbers that were searched for hold most of the records.
     """
 
     column: Column
@@ -84,8 +84,10 @@ class ColumnCode:
         classes with the standard deviation of their noise, ``likely`` where the search has found its numbers, and
         ``search_noise`` the noise of that search.
         """
+        found = not (isinstance(cells, NumberCells) and search_noise)
         if isinstance(cells, NumberCells) and likely is not None:
             cells, counts = _trim(cells, counts, noise_scale, total, likely)
+            found = float(counts.sum()) > _UNKNOWN * total
         learns = not column.is_declared
         margins = _margins(cells, counts, noise_scale, total, learns=learns)
         rounded = None
@@ -112,7 +114,7 @@ class ColumnCode:
             levels=levels,
             rounding=rounded,
             search_noise=search_noise,
-            found=column.kind.is_categorical or likely is not None or not search_noise,
+            found=found,
         )
 
     @cached_property
@@ -376,7 +378,7 @@ def _are_held(cells: NumberCells, counts: NDArray[np.float64], noise_scale: floa
     """Which cells hold records: all, or those of common values alone, if nothing between them stands out."""
     common = cells.singletons()
     rest, deviation = counts[~common].sum(), noise_scale * math.sqrt(max(int((~common).sum()), 1))
-    alone = counts[common].sum() > rest and rest < _LIKELY * deviation
+    alone = common.any() and counts[common].sum() > rest and rest < _LIKELY * deviation
     return common if alone else np.ones(cells.num_values, dtype=bool)
 
 

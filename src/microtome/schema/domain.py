@@ -41,6 +41,8 @@ _MISTAKE = 1e-3
 """Probability that noise alone makes evidence somewhere in a column, as long as a later step will look again."""
 _FALSE_BOUND = 1e-4
 """The same where it settles the bounds for good."""
+_MISSED = 2.0
+"""Standard deviations of the noise by which records must be missing in the evidence for it to be stretched."""
 _LIKELY = 1.5
 """Standard deviations above which a cell is counted among those that hold records."""
 _CROWDED = 0.7
@@ -116,10 +118,31 @@ def covering_range(counts: Floats, noise_scale: float, total: float, likely: tup
     return first, last
 
 
+def held_range(counts: Floats, noise_scale: float, total: float | None) -> tuple[int, int] | None:
+    """The evidence, and cells beside it as long as records are missing in it; ``total`` is their number, if public."""
+    found = evidence(counts, noise_scale)
+    if found is None or total is None:
+        return found
+    first, last = found
+    while total - counts[first:last].sum() > _MISSED * noise_scale * math.sqrt(last - first):
+        below = counts[first - 1] if first > 0 else 0.0
+        above = counts[last] if last < len(counts) else 0.0
+        if max(below, above) <= 0.0:
+            break
+        first, last = (first - 1, last) if below > above else (first, last + 1)
+    return first, last
+
+
 def narrowed(
-    cells: NumberCells, counts: Floats, noise_scale: float, *, step: float = 0.0, values: Sequence[float] = ()
+    cells: NumberCells,
+    counts: Floats,
+    noise_scale: float,
+    *,
+    step: float = 0.0,
+    values: Sequence[float] = (),
+    total: float | None = None,
 ) -> tuple[NumberCells, tuple[float, float]] | None:
-    """Finer cells where there are records, and some beyond; and the ends of the former. ``None`` if nothing stands out.
+    """Finer cells where records are, and some beyond; and the ends of what is sure. ``None`` if nothing stands out.
 
     Args:
         cells: The cells that were counted.
@@ -127,26 +150,30 @@ def narrowed(
         noise_scale: Standard deviation of the noise.
         step: Numbers are multiples of this, as far as can be seen; 0 where they are of no step.
         values: Common values, each of which gets a cell of its own.
+        total: The number of records, if that is public.
     """
-    found = evidence(counts[: cells.num_values], noise_scale)
+    found = held_range(counts[: cells.num_values], noise_scale, _numbers(cells, counts, total))
     if found is None:
         return None
     first, last, step = *found, _step(cells, step)
     inside, mass = cells.edges[first : last + 1], np.maximum(counts[first:last], 0.0)
     parts = _parts(mass, noise_scale)
-    if are_few(cells, counts, noise_scale, step=step):
+    if are_few(cells, counts, noise_scale, step=step, total=total):
         inside = _multiples(inside[0], inside[-1], step)
     else:
         inside = _cut(inside, mass / mass.sum(), parts, step, single=cells.singletons()[first:last])
     cut = np.concatenate([inside, *_beyond(cells, first, last, step)])
     cut = _with_values(np.unique(cut), values, integral=cells.integral)
     finer = replace(cells, edges=cut)
-    return finer, (float(inside[0]), float(inside[-1]))
+    sure = evidence(counts[: cells.num_values], noise_scale)
+    assert sure is not None
+    return finer, (float(cells.edges[sure[0]]), float(cells.edges[sure[1]]))
 
 
-def are_few(cells: NumberCells, counts: Floats, noise_scale: float, *, step: float) -> bool:
+def are_few(cells: NumberCells, counts: Floats, noise_scale: float, *, step: float, total: float | None = None) -> bool:
     """Whether the numbers where records were found are few enough to have a cell each."""
-    found, step = evidence(counts[: cells.num_values], noise_scale), _step(cells, step)
+    found = held_range(counts[: cells.num_values], noise_scale, _numbers(cells, counts, total))
+    step = _step(cells, step)
     if found is None or not step:
         return False
     low, high = cells.edges[found[0]], cells.edges[found[1]]
@@ -183,6 +210,11 @@ def _within_type(edges: Floats, column: Column) -> Floats:
 
 def _parts(mass: Floats, noise_scale: float) -> int:
     return int(np.clip(np.maximum(mass, 0.0).sum() / (_CLEAR * noise_scale), _FEWEST_PARTS, MOST_PARTS))
+
+
+def _numbers(cells: NumberCells, counts: Floats, total: float | None) -> float | None:
+    """How many records have numbers, neither codes nor missing values."""
+    return None if total is None else total - max(float(counts[cells.num_values :].sum()), 0.0)
 
 
 def _step(cells: NumberCells, step: float) -> float:
