@@ -61,7 +61,7 @@ USES: dict[str, Callable[[], object]] = {
     "noise of the profile": lambda: ProfileBudget(mu=1.0, threshold_delta=1e-7, neighbours=unthought_of()).noise_scales(
         [3]
     ),
-    "threshold": lambda: ProfileBudget(mu=1.0, threshold_delta=1e-7, neighbours=unthought_of()).threshold(1.0, 1),
+    "threshold": lambda: ProfileBudget(mu=1.0, threshold_delta=1e-7, neighbours=unthought_of()).threshold(1.0),
     "slices": lambda: plan_slices(_settings(ReleaseKind.RECORDS), SCHEMA, ()),
     "tables": lambda: plan_tables(_settings(ReleaseKind.AGGREGATES), SCHEMA, ()),
     "image profile": lambda: plan_image_profile(_settings(ReleaseKind.AGGREGATES)),

@@ -52,7 +52,7 @@ def run(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_readme_shows_every_step() -> None:
     verbs = [line.split()[1] for line in commands() if line.startswith("microtome ")]
-    assert verbs == ["schema", "schema", "release", "inspect", "fit", "sample", "report", "report"]
+    assert verbs == ["schema", "schema", "forecast", "release", "inspect", "fit", "sample", "report", "report"]
 
 
 @pytest.mark.skipif(BASH is None, reason="no bash here")

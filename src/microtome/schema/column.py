@@ -251,6 +251,7 @@ class Column:
         """Its codes as they are written."""
         return [code.isoformat() if isinstance(code, dt.date) else str(code) for code in self.codes]
 
+    @property
     def type_in_text(self) -> pa.DataType:
         """The type that a text file is read in: text where its values have a format of their own, or codes are text."""
         if self.notation is not None or self.has_text_codes:

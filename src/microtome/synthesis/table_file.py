@@ -100,10 +100,10 @@ def _write(
 def _writer(file: Any, schema: pa.Schema, dialect: Dialect | None) -> Any:
     if dialect is None:
         return pq.ParquetWriter(file, schema)
-    target = file if dialect.encoding == "utf-8" else Transcoder(file, dialect.encoding)
+    file = file if dialect.encoding == "utf-8" else Transcoder(file, dialect.encoding)
     if dialect.quote != '"':
-        return _OwnQuotes(target, schema, dialect)
-    return pacsv.CSVWriter(target, schema, write_options=pacsv.WriteOptions(delimiter=dialect.separator))
+        return _OwnQuotes(file, schema, dialect)
+    return pacsv.CSVWriter(file, schema, write_options=pacsv.WriteOptions(delimiter=dialect.separator))
 
 
 class _OwnQuotes:
