@@ -294,3 +294,12 @@ def test_a_records_values_do_not_depend_on_the_records_around_it(tmp_path: Path)
         path.write_text("".join(lines[:gone] + lines[gone + 1 :]), encoding="utf-8")
         for name, values in rows_of(path, schema).items():
             assert values == whole[name][: gone - 1] + whole[name][gone:]
+
+
+def test_points_in_sentences_do_not_decide_on_the_decimal_sign(tmp_path: Path) -> None:
+    lines = [f"{1000 + place},{place % 100:02d};said {place / 7}" for place in range(300)]
+    (tmp_path / "costs.csv").write_text("\n".join(["cost;remark", *lines]))
+    drafted = draft(tmp_path / "costs.csv").schema
+    assert drafted.file is not None
+    assert drafted.file.decimal == ","
+    assert [(column.name, column.kind) for column in drafted.columns] == [("cost", Kind.FLOAT)]

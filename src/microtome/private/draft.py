@@ -216,7 +216,10 @@ class _Drafted:
             self.remarks.append(f"{_listed(self.marks)} is taken for a missing value")
         others = [text for text in misfits if text not in MISSING_MARKS]
         if others:
-            self.remarks.append(f"has {_listed(others)} among values of kind {kind}, which a release would refuse")
+            self.remarks.append(
+                f"has {_listed(others)} among values of kind {kind}, which a release would refuse: if everybody knows that "
+                f"such codes occur, declare them ('codes: [{', '.join(map(repr, others[:_SHOWN]))}]')"
+            )
 
     def _aside(self, column: Column, values: Values, action: Action, why: str) -> Aside:
         self.remarks.append(f"set aside ({action}): {why}")

@@ -22,7 +22,9 @@ _BLOCK = 1 << 20
 _HEAD = 1 << 18
 _LINES = 200
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_WITH_POINT, _WITH_COMMA = re.compile(r"[^\d,]*(\d|,\d{3})*\.\d+\D*"), re.compile(r"[^\d.]*(\d|\.\d{3})*,\d+\D*")
+_WITH_POINT = re.compile(r"[^\d,]{0,4}(\d|,\d{3})*\.\d+\D{0,4}")
+_WITH_COMMA = re.compile(r"[^\d.]{0,4}(\d|\.\d{3})*,\d+\D{0,4}")
+"""Numbers, with a currency or a unit perhaps, and no sentences."""
 _GROUPED = re.compile(r"\D*\d{1,3}([.,]\d{3})+\D*")
 
 
