@@ -83,6 +83,11 @@ class ReleasedColumn(ABC):
         missing = len(self.code.cells) - 1 if self.code.cells.missing else MISSING
         return np.where(self.gone, missing, self._located())
 
+    @property
+    def is_missing(self) -> NDArray[np.bool_]:
+        """Which synthetic values are missing."""
+        return self.gone
+
     @cached_property
     def levels(self) -> Ints:
         """The level of every synthetic value."""
@@ -114,7 +119,7 @@ class ReleasedColumn(ABC):
             doubt=self._doubt(noise),
             missing=float(self.shares[-1]) if missing else 0.0,
             missing_error=self.code.noise_scale / self.total if missing else 0.0,
-            synthetic_missing=float(self.gone.mean()),
+            synthetic_missing=float(self.is_missing.mean()),
             distribution=self._distribution(made),
             coverage=self._coverage(made),
         )
@@ -321,7 +326,7 @@ class MeasuredColumn(ReleasedColumn):
         drawn = self.code.draw_values(np.repeat(heavy, _DRAWS), np.random.default_rng(0))
         names = pc.dictionary_encode(drawn).indices.to_numpy().reshape(-1, _DRAWS)
         found[heavy] = [np.bincount(line).max() / _DRAWS for line in names]
-        return np.append(found, 1.0) if self.partition.missing else found
+        return np.concatenate([found, np.ones(self.partition.num_codes + self.partition.missing)])
 
     @cached_property
     def hidden_bins(self) -> Floats:
@@ -351,6 +356,11 @@ class MeasuredColumn(ReleasedColumn):
     def cells(self) -> Ints:
         """The cell of every synthetic value, or of its code; −1 for a value that has none."""
         return np.where(self.codes >= 0, self.partition.num_values + self.codes, super().cells)
+
+    @property
+    def is_missing(self) -> NDArray[np.bool_]:
+        """Which synthetic values are missing: codes are no numbers, but there."""
+        return self.gone & (self.codes < 0)
 
     def _located(self) -> Ints:
         return self.partition.locate(np.where(self.gone, 0.0, self.values))

@@ -31,6 +31,8 @@ _BINS = 16
 _ZIPF = 1.3
 _LEARNT_SIZES = (2, 5, 12, 40)
 """How many values a column may have whose categories are to be learnt."""
+_CODE = 0.01
+"""Share of each code of a measured column."""
 _MISSING = 0.05
 """Share of missing values where they are allowed."""
 _BELL = (0.4, 0.15)
@@ -95,8 +97,9 @@ def _measured(cells: NumberCells, shares: Floats) -> Shape:
     shares = shares / shares.sum()
     middles = np.cumsum(shares) - shares / 2
     bins = np.minimum((_BINS * middles).astype(np.int64), _BINS - 1)
-    whole = np.append(bins, _BINS) if cells.missing else bins
-    return Shape(cells=cells, shares=_with_missing(shares, cells.missing), bins=whole)
+    whole = np.concatenate([bins, _BINS + np.arange(cells.num_codes + cells.missing)])
+    coded = np.concatenate([shares * (1.0 - _CODE * cells.num_codes), np.full(cells.num_codes, _CODE)])
+    return Shape(cells=cells, shares=_with_missing(coded, cells.missing), bins=whole)
 
 
 def _zipf(size: int) -> Floats:

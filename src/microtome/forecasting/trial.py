@@ -170,4 +170,5 @@ def _places_in(whole: NumberCells, cut: NumberCells) -> tuple[Ints, NDArray[np.b
     """The cell, after cutting to learnt bounds, that values of each cell are counted in, and whether it is the same."""
     starts = whole.edges[:-1]
     places, kept = cut.locate(starts), (starts >= cut.edges[0]) & (starts < cut.edges[-1])
-    return (np.append(places, cut.num_values), np.append(kept, True)) if whole.missing else (places, kept)
+    others = np.arange(whole.num_codes + whole.missing)
+    return np.concatenate([places, cut.num_values + others]), np.concatenate([kept, np.ones(len(others), np.bool_)])

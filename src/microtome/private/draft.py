@@ -217,8 +217,8 @@ class _Drafted:
         others = [text for text in misfits if text not in MISSING_MARKS]
         if others:
             self.remarks.append(
-                f"has {_listed(others)} among values of kind {kind}, which a release would refuse: if everybody knows that "
-                f"such codes occur, declare them ('codes: [{', '.join(map(repr, others[:_SHOWN]))}]')"
+                f"has {_listed(others)} among values of kind {kind}, which a release would refuse: declare them, if "
+                f"everybody knows of such codes (codes: [{', '.join(map(repr, others[:_SHOWN]))}])"
             )
 
     def _aside(self, column: Column, values: Values, action: Action, why: str) -> Aside:
