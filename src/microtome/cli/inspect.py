@@ -10,7 +10,7 @@ from rich.table import Table
 
 from microtome.cli.screen import console, plain, print_document, print_json
 from microtome.errors import ParameterError
-from microtome.published import Artefact, Release, contents_in_words, promise_in_words, summary
+from microtome.published import Artefact, Release, contents_in_words, promise_in_words, summary, unlearnt_in_words
 from microtome.published.signature import signed_by, verify_signature
 from microtome.published.statement import privacy_statement
 
@@ -44,7 +44,8 @@ def inspect(
     for line in promise_in_words(opened):
         console.print(plain(line), soft_wrap=True)
     console.print(_columns(figures) if isinstance(opened, Release) else _classes(figures))
-    console.print(plain(contents_in_words(opened)), soft_wrap=True)
+    for line in (*unlearnt_in_words(opened), contents_in_words(opened)):
+        console.print(plain(line), soft_wrap=True)
     checked = "not verified" if no_verify else "verified"
     console.print(
         f"fingerprint {opened.fingerprint}  ({checked}; written by {plain(figures['software'])})", soft_wrap=True

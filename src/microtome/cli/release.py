@@ -14,7 +14,7 @@ from microtome.cli import images
 from microtome.cli.ledger import cost_in_words
 from microtome.cli.screen import console, plain, watch
 from microtome.errors import ParameterError, noted
-from microtome.published import Artefact, ReleaseKind, promise_in_words
+from microtome.published import Artefact, ReleaseKind, promise_in_words, unlearnt_in_words
 from microtome.schema import Schema
 
 
@@ -164,5 +164,5 @@ def _tell(output: Path, released: Artefact, account: Account) -> None:
     """What was written, what it promises and what the data set has cost."""
     size = output.stat().st_size / 2**20
     console.print(f"[bold]{plain(output)}[/]: {size:,.1f} MiB", soft_wrap=True)
-    for line in (*promise_in_words(released), *cost_in_words(account)):
+    for line in (*promise_in_words(released), *unlearnt_in_words(released), *cost_in_words(account)):
         console.print(plain(line), soft_wrap=True)

@@ -3,7 +3,7 @@
 from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Artefact, Release, keep_temporary
 from microtome.published.container import ContainerWriter, check_output, check_space, digest
-from microtome.published.description import contents_in_words, promise_in_words, summary
+from microtome.published.description import contents_in_words, promise_in_words, summary, unlearnt_in_words
 from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
 from microtome.published.manifest import (
     AggregateMechanism,
@@ -47,4 +47,5 @@ __all__ = [
     "promise_in_words",
     "summary",
     "two_way_tables",
+    "unlearnt_in_words",
 ]
