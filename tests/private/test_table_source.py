@@ -539,7 +539,7 @@ def test_force_replaces_the_output_only_when_it_is_complete(tmp_path: Path) -> N
     assert Release.load(output).num_rows == 400
 
 
-@pytest.mark.parametrize("stage", ["profile", "slices"])
+@pytest.mark.parametrize("stage", ["search", "profile", "slices"])
 def test_an_interruption_leaves_nothing_behind(stage: str, tmp_path: Path) -> None:
     def interrupt(at: str, done: int, total: int | None) -> None:
         if at == stage and done > 100:
@@ -550,7 +550,7 @@ def test_an_interruption_leaves_nothing_behind(stage: str, tmp_path: Path) -> No
     with pytest.raises(KeyboardInterrupt) as raised:
         publish(people(), people_schema(), tmp_path / "t.release", run=run, ledger=ledger)
     assert list(tmp_path.iterdir()) == []
-    early = stage == "profile"
+    early = stage == "search"
     assert [entry.status for entry in ledger.entries()] == ["cancelled" if early else "reserved"]
     assert (ledger.spent("people", delta=1e-5) == 0.0) is early
     assert ("Nothing was spent" if early else "stays charged") in raised.value.__notes__[0]
@@ -563,6 +563,16 @@ def test_what_the_table_is_refused_for_gives_the_reservation_back(tmp_path: Path
         publish(people(), declared, tmp_path / "t.release", ledger=ledger)
     assert raised.value.__notes__ == ["Nothing was spent, and no release was written."]
     assert ledger.spent("people", delta=1e-5) == 0.0
+    assert [entry.status for entry in ledger.entries()] == ["cancelled"]
+
+
+def test_an_interruption_of_a_declared_tables_profile_costs_nothing(tmp_path: Path) -> None:
+    def interrupt(at: str, done: int, total: int | None) -> None:
+        raise KeyboardInterrupt
+
+    ledger, schema = Ledger(), Schema(columns=(people_schema()["age"],))
+    with pytest.raises(KeyboardInterrupt):
+        publish(people(), schema, tmp_path / "t.release", run=RunSettings(progress=interrupt), ledger=ledger)
     assert [entry.status for entry in ledger.entries()] == ["cancelled"]
 
 

@@ -16,12 +16,13 @@ import pyarrow as pa
 from microtome.errors import together
 from microtome.private import number_search
 from microtome.private.category_search import CategoryFinding
+from microtome.private.cell_index import cell_indices
 from microtome.private.domain import WEIGHTS, Answer, Domain, Finding, Question
 from microtome.private.histograms import SparseHistogram
 from microtome.private.passes import Pass, Published
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import Randomness
-from microtome.schema import Column, Schema
+from microtome.schema import Cells, Column, Schema, initial_cells
 
 SEARCH_HISTOGRAMS = 3 + number_search.REFINEMENTS
 """The most histograms of a column's search, that of rounding not counted: scale, buckets, numbers, and finer cells."""
@@ -53,7 +54,10 @@ def chances_to_show(column: Column) -> int:
 
 
 class SearchPass:
-    """One round of questions."""
+    """One round of questions.
+
+    The first one also looks at all other columns: what a table is refused for is found before any noise is drawn.
+    """
 
     stage = "search"
 
@@ -63,15 +67,30 @@ class SearchPass:
         self.width = _NUMBERS_A_COLUMN * len(findings)
         self._budget, self._following, self._findings, self._round = budget, following, findings, number
         self._asked = [finding.questions() for finding in findings]
+        self._checked: list[tuple[int, Column, Cells]] = []
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
+<<<<<<< HEAD
         with together() as attempts:
             for finding, asked in zip(self._findings, self._asked, strict=True):
                 with attempts:
                     array = block.column(finding.index).combine_chunks()
                     for question in asked:
                         question.histogram.add(array)
+=======
+        for index, column, cells in self._checked:
+            cell_indices(block.column(index).combine_chunks(), column, cells)
+        for finding, asked in zip(self._findings, self._asked, strict=True):
+            array = block.column(finding.index).combine_chunks()
+            for question in asked:
+                question.histogram.add(array)
+>>>>>>> domain
+
+    def check_also(self, schema: Schema) -> None:
+        """Have the values of all columns that are not searched for checked on the way."""
+        described = [(place, column, initial_cells(column)) for place, column in enumerate(schema.columns)]
+        self._checked = [(place, column, cells) for place, column, cells in described if cells is not None]
 
     def merge(self, other: Self) -> None:
         """Add what another round of the same questions has counted."""
@@ -116,4 +135,6 @@ def start_search(schema: Schema, budget: ProfileBudget, following: Following) ->
         for place, column in enumerate(schema.columns)
         if is_searched(column)
     ]
-    return SearchPass(budget, following, findings).next_pass()
+    first = SearchPass(budget, following, findings)
+    first.check_also(schema)
+    return first.next_pass()

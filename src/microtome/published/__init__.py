@@ -3,7 +3,7 @@
 from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Artefact, Release, keep_temporary, narrowed, unknown_release
 from microtome.published.container import ContainerWriter, check_output, check_space, digest
-from microtome.published.description import contents_in_words, promise_in_words, summary
+from microtome.published.description import contents_in_words, promise_in_words, summary, unlearnt_in_words
 from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
 from microtome.published.manifest import (
     AggregateMechanism,
@@ -50,5 +50,9 @@ __all__ = [
     "promise_in_words",
     "summary",
     "two_way_tables",
+<<<<<<< HEAD
     "unknown_release",
+=======
+    "unlearnt_in_words",
+>>>>>>> domain
 ]

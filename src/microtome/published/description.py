@@ -45,6 +45,17 @@ def promise_in_words(release: Artefact) -> list[str]:
     return lines
 
 
+def unlearnt_in_words(release: Artefact) -> list[str]:
+    """Which columns the release knows next to nothing of, and what to do; nothing where there are none."""
+    names = release.unlearnt if isinstance(release, Release) else ()
+    if not names:
+        return []
+    return [
+        f"NOT LEARNT: {', '.join(names)}. Of these columns next to nothing stood out from the noise, and what is drawn "
+        "of them says nothing. Declare their bounds or categories from public knowledge, or spend a larger ε."
+    ]
+
+
 def contents_in_words(release: Artefact) -> str:
     """What the file holds, in a sentence."""
     match release:
@@ -166,6 +177,7 @@ def _of_table(release: Release, **contents: float) -> dict[str, Any]:
     return {
         "contents": {**contents, "dim": release.codebook.dim},
         "columns": [column_summary(code) for code in release.codebook.codes],
+        "unlearnt": list(release.unlearnt),
         "target": release.schema.target,
     }
 
