@@ -10,12 +10,6 @@ from rich.table import Table
 
 from microtome.cli.screen import console, plain, print_document, print_json
 from microtome.errors import ParameterError
-<<<<<<< HEAD
-=======
-from microtome.published import Artefact, Release, contents_in_words, promise_in_words, summary, unlearnt_in_words
-from microtome.published.signature import signed_by, verify_signature
-from microtome.published.statement import privacy_statement
->>>>>>> domain
 
 
 def inspect(
@@ -30,7 +24,7 @@ def inspect(
     no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not check the checksum of every row.")] = False,
 ) -> None:
     """Say what was promised, to whom, and what the file contains."""
-    from microtome.published import Artefact, contents_in_words, promise_in_words, summary
+    from microtome.published import Artefact, contents_in_words, promise_in_words, summary, unlearnt_in_words
     from microtome.published.signature import signed_by, verify_signature
     from microtome.published.statement import privacy_statement
 
@@ -50,14 +44,9 @@ def inspect(
     console.print(f"[bold]{plain(release)}[/]  ({figures['kind']}, format {figures['format_version']})", soft_wrap=True)
     for line in promise_in_words(opened):
         console.print(plain(line), soft_wrap=True)
-<<<<<<< HEAD
     console.print(_classes(figures) if opened.manifest.mechanism.of_images else _columns(figures))
-    console.print(plain(contents_in_words(opened)), soft_wrap=True)
-=======
-    console.print(_columns(figures) if isinstance(opened, Release) else _classes(figures))
     for line in (*unlearnt_in_words(opened), contents_in_words(opened)):
         console.print(plain(line), soft_wrap=True)
->>>>>>> domain
     checked = "not verified" if no_verify else "verified"
     console.print(
         f"fingerprint {opened.fingerprint}  ({checked}; written by {plain(figures['software'])})", soft_wrap=True

@@ -13,18 +13,11 @@ import typer
 from microtome.cli import images
 from microtome.cli.choices import DrawnDirections, Kind, Neighbours, ReleaseAccountant
 from microtome.cli.ledger import cost_in_words
-<<<<<<< HEAD
 from microtome.cli.schema import Decimal, Encoding, Separator, Sheet, one_character
 from microtome.cli.screen import console, errors, plain, watch
 from microtome.cli.verb import Quiet, count
 from microtome.errors import ParameterError, TableError, noted, together
 from microtome.spool import is_read_once, read_again
-=======
-from microtome.cli.screen import console, plain, watch
-from microtome.errors import ParameterError, noted
-from microtome.published import Artefact, ReleaseKind, promise_in_words, unlearnt_in_words
-from microtome.schema import Schema
->>>>>>> domain
 
 if TYPE_CHECKING:
     from microtome.accounting import Account
@@ -260,7 +253,7 @@ def _in_dialect(schema: Schema, table: Path, options: dict[str, str | None]) -> 
 
 def _tell(output: Path, released: Artefact, account: Account) -> None:
     """What was written, what it promises and what the data set has cost."""
-    from microtome.published import promise_in_words
+    from microtome.published import promise_in_words, unlearnt_in_words
 
     size = output.stat().st_size / 2**20
     console.print(f"[bold]{plain(output)}[/]: {size:,.1f} MiB", soft_wrap=True)

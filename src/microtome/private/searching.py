@@ -71,21 +71,15 @@ class SearchPass:
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
-<<<<<<< HEAD
         with together() as attempts:
+            for index, column, cells in self._checked:
+                with attempts:
+                    cell_indices(block.column(index).combine_chunks(), column, cells)
             for finding, asked in zip(self._findings, self._asked, strict=True):
                 with attempts:
                     array = block.column(finding.index).combine_chunks()
                     for question in asked:
                         question.histogram.add(array)
-=======
-        for index, column, cells in self._checked:
-            cell_indices(block.column(index).combine_chunks(), column, cells)
-        for finding, asked in zip(self._findings, self._asked, strict=True):
-            array = block.column(finding.index).combine_chunks()
-            for question in asked:
-                question.histogram.add(array)
->>>>>>> domain
 
     def check_also(self, schema: Schema) -> None:
         """Have the values of all columns that are not searched for checked on the way."""

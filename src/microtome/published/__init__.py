@@ -50,9 +50,6 @@ __all__ = [
     "promise_in_words",
     "summary",
     "two_way_tables",
-<<<<<<< HEAD
     "unknown_release",
-=======
     "unlearnt_in_words",
->>>>>>> domain
 ]
