@@ -56,15 +56,20 @@ _KINDS = {
 _RACES = "Commands at once; every process is a trial."
 
 _LIMITS = """
-## What is known to fail
+## What failed
 
-- **Ctrl-C while a library is imported.** Some that are written in Rust print a traceback, swallow the interruption and
-  go on; the command then ends as if nobody had asked it to stop, with a whole output. Seen once among the signals.
+- **Ctrl-C between the last line that writes the book and the release of the ledger's own guard**, once in each kind of
+  release: whoever takes the reservation back then waited for itself. Mended after this run, with a test
+  (`tests/accounting/test_ledger.py`); the four series were not repeated.
+- **A release that was killed** after the book had noted it as completed, before it could exit: the book was right, and
+  the test, which expected one entry less, was mended.
+- **Ctrl-C while a library is imported**, seen once in an earlier run. Some that are written in Rust print a traceback,
+  swallow the interruption and go on; the command then ends as if nobody had asked it to stop, with a whole output.
 
 ## What was not tried
 
-- **Every file call**, in the run that this page is made of: it was stopped before that part was done, and one test of
-  races was mended and repeated. `make reliability` runs all of it; `make test` a fixed choice.
+- **What came later**: this run was of the code before undeclared columns were searched for in passes of their own, and
+  before tables could be piped. `make reliability` runs all of it anew; `make test` a fixed choice.
 - **A power cut.** Files and their folder are synced before a command says that it is done, but a kill does not take the
   disk's cache along, so this is argued and not tested.
 - **Disks that lie**, network file systems, and systems other than Linux.
