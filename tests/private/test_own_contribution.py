@@ -161,8 +161,6 @@ def test_search_for_numbers(make: Callable[[int], pa.Table], schema: Schema, num
 @pytest.mark.parametrize("options", [{}, {"pivot": "grade"}, {"focus": "grade"}])
 def test_tables_of_aggregates(num_rows: int, options: dict[str, str]) -> None:
     schema, wanted = people_schema(), PrivacySettings(epsilon=5.0, delta=1e-5, kind=ReleaseKind.AGGREGATES, **options)
-    profile = Tally(schema)
-    profile.add(people(800))
     plan = plan_profile(wanted, schema)
     profile, left = searched(people(800), schema, plan.budget, FixedRandomness())
     codebook = profile.publish(left, FixedRandomness(), centred=True).codebook

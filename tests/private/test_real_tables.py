@@ -19,5 +19,5 @@ def test_a_census_table_as_it_comes(tmp_path: Path) -> None:
     assert opened.num_rows == stored.metadata.num_rows
     levels = np.zeros((20, len(opened.schema.columns)), np.int64)
     drawn = opened.codebook.draw(levels, np.random.default_rng(0))
-    assert drawn.schema.names == stored.schema_arrow.names
+    assert drawn.schema.names == [name for name in stored.schema_arrow.names if name != "folktables_row"]  # a key
     assert all(len(code.cells) > 1 for code in opened.codebook.codes)
