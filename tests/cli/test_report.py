@@ -113,7 +113,7 @@ def test_the_same_table_twice_is_remarked_on(office: Path, tmp_path: Path, micro
         (["people.csv", "made.parquet", "--schema", "people.csv"], "cannot be read as YAML"),
         (["people.csv", "made.parquet", "--release", "schema.yaml"], "not a release"),
         (["people.csv", "made.parquet", "--holdout", "people.csv"], "the held-out rows are the real table itself"),
-        (["people.csv", "schema.yaml"], "give a .csv"),
+        (["people.csv", "schema.yaml"], "give one of the files .csv"),
         (["made.parquet", "--release", "people.release", "--target", "insured"], "a release brings its own schema"),
         (["people.csv", "other-columns.csv"], "no column 'age', 'sex'"),
         (["people.csv", "text-ages.csv"], "column 'age' is string"),

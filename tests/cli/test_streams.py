@@ -191,11 +191,11 @@ def test_rows_are_packed_as_the_name_says(ending: str, microtome: Command, model
         assert stream.read() == plain.read_bytes()
 
 
-@pytest.mark.parametrize("name", ["rows.csv.bz2", "rows.parquet.gz", "rows.gz", "rows"])
+@pytest.mark.parametrize("name", ["rows.parquet.gz", "rows.gz", "rows"])
 def test_other_endings_are_refused(name: str, microtome: Command, model: Path, tmp_path: Path) -> None:
     outcome = microtome("sample", model, "-n", 5, "-o", tmp_path / name)
     assert outcome.code == 1
-    assert ".csv, .csv.gz, .csv.zst or .parquet" in outcome.err
+    assert "the output must end in .csv" in outcome.err
     assert list(tmp_path.iterdir()) == []
 
 
