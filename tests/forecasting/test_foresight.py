@@ -86,7 +86,8 @@ def guarded(rows: pa.Table) -> tuple[table.PrivateTable, list[int]]:
 def test_records_are_counted_beforehand_where_their_number_is_public() -> None:
     source, read = guarded(people(400))
     made = mt.release(source, people_schema(), epsilon=5, anyway=True)
-    assert read == [1, 7, 7]
+    assert read[0] == 1  # once to count, then for search, profile and tables
+    assert read[-2:] == [7, 7]
     assert made.manifest.promise.delta == 1e-6
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from microtome.private import draft_schema
 from microtome.published import Release, summary, unlearnt_in_words
+from microtome.schema import Column, Schema
 from support import publish
 
 
@@ -20,7 +20,8 @@ def test_columns_of_which_nothing_is_learnt_are_named(tmp_path: Path) -> None:
             "size": pa.array(rng.lognormal(0.0, 8.0, 300)),
         }
     )
-    schema = draft_schema(table).confirm()
+    kinds = {"kind": "categorical", "code": "categorical", "size": "float"}
+    schema = Schema(columns=tuple(Column(name=name, kind=kind) for name, kind in kinds.items()))
     opened = publish(table, schema, tmp_path / "t.release", epsilon=1.0, delta=1e-6, kind="aggregates")
     again = Release.load(opened.path)
     assert again.unlearnt == ("code", "size")
@@ -31,5 +32,5 @@ def test_columns_of_which_nothing_is_learnt_are_named(tmp_path: Path) -> None:
     drawn = again.codebook.draw(np.zeros((50, 3), np.int64), rng)
     assert drawn["size"].null_count == 0
     assert abs(np.asarray(drawn["size"])).max() < 1e6
-    easy = publish(table.select(["kind"]), schema.__class__(columns=schema.columns[:1]), tmp_path / "e.release")
+    easy = publish(table.select(["kind"]), Schema(columns=schema.columns[:1]), tmp_path / "e.release")
     assert unlearnt_in_words(easy) == []
