@@ -57,6 +57,7 @@ def test_the_readme_shows_every_step() -> None:
 
 @pytest.mark.skipif(BASH is None, reason="no bash here")
 @pytest.mark.skipif(not Path(sys.prefix, "bin", "activate").is_file(), reason="not in an environment of its own")
+@pytest.mark.slow
 def test_the_readme_runs_as_printed(office: Path) -> None:
     done = run(office, "\n".join(commands()))
     assert "differentially private" in done.stdout
