@@ -13,7 +13,7 @@ from microtome.progress import NotebookBars, silent, usual_progress
 
 CELLS = [
     "import pandas as pd, microtome as mt\n"
-    "table = pd.DataFrame({'insured': [True, False] * 200, 'age': list(range(400))})\n"
+    "table = pd.DataFrame({'insured': [True, False] * 200, 'age': [20 + n % 60 for n in range(400)]})\n"
     "schema = mt.draft_schema(table)\nschema",
     "ledger = mt.Ledger()\n"
     "release = mt.release(table, schema.confirm(), epsilon=5, delta=1e-6, ledger=ledger, dataset='<town>')\nrelease",
