@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
 from census import Source, data_folder, load_task
-from microtome.private import draft_schema, release
+from microtome.api import release
+from microtome.private import draft_schema
 from microtome.published import Release
 from microtome.schema import Column, Kind, NumberCells, Outside, Schema
 from microtome.synthesis import Synthesizer

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from microtome.private.settings import PrivacySettings
 
 from microtome.errors import TableError
 from microtome.private.cell_index import cell_indices, numbers_within_bounds
@@ -14,6 +13,7 @@ from microtome.private.plan import plan_profile
 from microtome.private.profile import Tally
 from microtome.private.searching import start_search
 from microtome.schema import Column, Kind, Outside, Schema, initial_cells
+from microtome.settings import PrivacySettings
 
 
 def locate(values: list, column: Column) -> list[int]:

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from microtome.api import release
 from microtome.evaluation import report
-from microtome.private import release
 from microtome.published import Release
 from microtome.schema import Column, Kind, Schema
 from microtome.synthesis import Synthesizer, conditions_from_text
