@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -63,13 +64,14 @@ def workshop() -> Iterator[Path]:
 def release(folder: Path, kind: str, *, replaced: bool = False) -> Path:
     """One release from a file to a file, with noise that can be repeated. The names of the files are always the same.
 
-    One thread: the order of calls is then that of the program. No earlier release is in the way: which file that is
-    (its number on the disk) differs from run to run.
+    One thread: the order of calls is then that of the program. What differs from run to run is kept out: how much
+    memory is free, and an earlier release in the way (its number on the disk).
     """
-    table, output = folder / "people.csv", folder / "people.release"
+    table, output, memory = folder / "people.csv", folder / "people.release", folder / "meminfo"
     output.unlink(missing_ok=True)
+    memory.write_text("MemAvailable: 8000000 kB\n")
     people(replaced=replaced).to_csv(table, index=False)
-    with repeatable_noise():
+    with repeatable_noise(), patch("microtome.private.memory._MEMINFO", memory):
         run = RunSettings(threads=1, force=True)
         mt.release(table, SCHEMA, epsilon=3.0, delta=1e-5, kind=kind, output=output, anyway=True, run=run)
     return output

@@ -21,9 +21,9 @@ VERBS = [
     for name, verb in GROUP.commands.items()
     for inner in [[one] for one in getattr(verb, "commands", {})] or [[]]
 ]
-TIMES_AS_LONG = 2.0
+TIMES_AS_LONG = 2.5
 """Processor time of ``--help`` against that of loading Typer and Rich's tables, which draw it."""
-RUNS = 5
+RUNS = 8
 
 
 @pytest.mark.parametrize("verb", [[], *VERBS], ids=" ".join)
@@ -44,20 +44,18 @@ def test_help_by_its_short_name_loads_nothing_heavy(verb: list[str]) -> None:
 
 
 def processor_time(code: str) -> float:
-    """The least of some runs: whatever else the machine does can only add."""
-    found = []
-    for _ in range(RUNS):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(found)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def test_help_takes_little_longer_than_what_draws_it() -> None:
-    bare = processor_time("import typer, rich.table, rich.panel, rich.markdown")
-    helped = processor_time("import sys; sys.argv = ['microtome', '--help']; from microtome.cli.main import run; run()")
-    assert helped < TIMES_AS_LONG * bare
+    bare = "import typer, rich.table, rich.panel, rich.markdown"
+    helped = "import sys; sys.argv = ['microtome', '--help']; from microtome.cli.main import run; run()"
+    # In turn, and the least of each: whatever else the machine does can only add, and it comes and goes.
+    bare_times, helped_times = zip(*((processor_time(bare), processor_time(helped)) for _ in range(RUNS)), strict=True)
+    assert min(helped_times) < TIMES_AS_LONG * min(bare_times)
 
 
 @pytest.mark.parametrize(
