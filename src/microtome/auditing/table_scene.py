@@ -9,6 +9,7 @@ validity. The crowd is there to make the profile distinguish levels, without whi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from microtome.auditing.scene import Coins, Places, Scene
 from microtome.errors import ParameterError
 from microtome.private import TableSource, open_table
 from microtome.private.cell_index import cell_indices
-from microtome.schema import Cells, Column, Kind, NumberCells, Schema, initial_cells
+from microtome.schema import CategoryCells, Cells, Column, Kind, NumberCells, Schema, initial_cells
 from microtome.schema.cells import numbers_to_arrow
 
 _LARGEST_LEARNT = {Kind.INTEGER: 2.0**20, Kind.FLOAT: 2.0**20, Kind.DATE: 2.0**14, Kind.DATETIME: 2.0**50}
@@ -108,21 +109,29 @@ def build_table_scene(
 
 def _crowd(num_spots: int, crowd_spots: int, size: int, turn: int) -> Places:
     """Which spot every record of the crowd stands on: evenly, in another order for every column."""
-    standing = np.unique(np.linspace(0, num_spots - 1, min(crowd_spots, num_spots)).round().astype(np.int64))
+    standing = _spread(num_spots, crowd_spots)
     chosen: Places = standing[np.random.default_rng(turn).permutation(np.arange(size) % len(standing))]
     return chosen
 
 
 def _spots(column: Column, most: int) -> pa.Array:
     """At most ``most`` values of a column, each in a cell of its own."""
-    cells = initial_cells(column)
-    if cells is None:
-        return _new_categories(column, most) if column.kind.is_categorical else _new_numbers(column, most)
-    if isinstance(cells, NumberCells):
-        return _numbers(column, cells, most)
-    values = pa.array(list(cells.categories), type=column.arrow_type)
-    chosen = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(np.int64))
-    return values.take(pa.array(chosen))
+    match initial_cells(column):
+        case None:
+            return _new_categories(column, most) if column.kind.is_categorical else _new_numbers(column, most)
+        case NumberCells() as cells:
+            return _numbers(column, cells, most)
+        case CategoryCells(categories=categories):
+            values = pa.array(list(categories), type=column.arrow_type)
+            return values.take(pa.array(_spread(len(values), most)))
+        case never:
+            assert_never(never)
+
+
+def _spread(number: int, most: int) -> Places:
+    """At most ``most`` places of so many, evenly spread."""
+    places: Places = np.unique(np.linspace(0, number - 1, min(most, number)).round().astype(np.int64))
+    return places
 
 
 def _new_categories(column: Column, most: int) -> pa.Array:
@@ -144,8 +153,7 @@ def _new_numbers(column: Column, most: int) -> pa.Array:
 def _numbers(column: Column, cells: NumberCells, most: int) -> pa.Array:
     low, high = cells.edges[:-1], cells.edges[1:]
     values = np.ceil(low) if cells.integral else (low + high) / 2
-    chosen = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(np.int64))
-    return numbers_to_arrow(column, values[chosen], None)
+    return numbers_to_arrow(column, values[_spread(len(values), most)], None)
 
 
 def _places(schema: Schema, table: pa.Table, picked: Places) -> Places:

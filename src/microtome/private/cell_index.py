@@ -16,12 +16,15 @@ from microtome.schema import CategoryCells, Cells, Column, Kind, NumberCells
 def cell_indices(array: pa.Array, column: Column, cells: Cells) -> NDArray[np.int64]:
     """The cell of every value of a column; an error that names column and value where there is none."""
     array = checked(array, column)
-    if isinstance(cells, CategoryCells):
-        found = _locate_categories(array, column, cells)
-    else:
-        numbers, codes = _without_codes(array, column)
-        found = _locate_numbers(numbers, column, cells)
-        found[codes >= 0] = cells.num_values + codes[codes >= 0]
+    match cells:
+        case CategoryCells():
+            found = _locate_categories(array, column, cells)
+        case NumberCells():
+            numbers, codes = _without_codes(array, column)
+            found = _locate_numbers(numbers, column, cells)
+            found[codes >= 0] = cells.num_values + codes[codes >= 0]
+        case never:
+            assert_never(never)
     if array.null_count:
         found[_mask(array)] = len(cells) - 1
     return found

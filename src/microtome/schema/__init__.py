@@ -1,7 +1,9 @@
 """What is public about a table, and the code between its rows and vectors in the unit ball."""
 
 from microtome.schema.aside import Action, Aside
+from microtome.schema.category_code import CategoryCode
 from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells
+from microtome.schema.code_kinds import code_from_counts
 from microtome.schema.codebook import Block, Codebook, largest_dim
 from microtome.schema.column import DTYPES, Column, Kind, Outside
 from microtome.schema.column_code import ColumnCode, stratified
@@ -12,6 +14,7 @@ from microtome.schema.image import ImageSchema
 from microtome.schema.image_code import ImageCode
 from microtome.schema.loading import load_schema
 from microtome.schema.margins import COARSE, FINE, Fineness, project_to_simplex
+from microtome.schema.number_code import NumberCode
 from microtome.schema.rounding import Rounding, RoundingClasses, rounding_classes
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "Aside",
     "Block",
     "CategoryCells",
+    "CategoryCode",
     "Cells",
     "Codebook",
     "Column",
@@ -33,10 +37,12 @@ __all__ = [
     "ImageSchema",
     "Kind",
     "NumberCells",
+    "NumberCode",
     "Outside",
     "Rounding",
     "RoundingClasses",
     "Schema",
+    "code_from_counts",
     "initial_cells",
     "largest_dim",
     "load_schema",

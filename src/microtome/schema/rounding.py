@@ -19,13 +19,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from microtome.schema.cells import NumberCells
 from microtome.schema.column import Column, Kind
-from microtome.schema.grid import initial_cells
+from microtome.schema.grid import number_cells
 
 _UNITS_OF_FLOATS = 10**6
 """Decimals of floats are looked at down to the sixth."""
@@ -251,19 +252,31 @@ class RoundedCells:
 
 def rounding_classes(column: Column) -> RoundingClasses | None:
     """The classes to count a column's numbers by; ``None`` where cells leave nothing to tell."""
-    if column.kind.is_categorical or column.kind is Kind.DATE:
-        return None
-    if column.kind is Kind.TIME:
-        return RoundingClasses(units=1, steps=_TIMES[:-1], magnitudes=(0.0,), between=False)
-    if column.kind is Kind.DATETIME:
-        return RoundingClasses(units=1, steps=_TIMES, magnitudes=(0.0,), between=False)
-    cells = initial_cells(column)
-    largest = _largest_learnt(column) if cells is None else float(np.abs(cells.edges).max())  # type: ignore[union-attr]
-    if column.kind is Kind.INTEGER:
-        if isinstance(cells, NumberCells) and cells.singletons().all():
+    match column.kind:
+        case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN | Kind.DATE:
             return None
-        highest = max(int(math.log10(largest)), 0)
-        return RoundingClasses(units=1, steps=_chain(highest), magnitudes=_magnitudes(0, highest), between=False)
+        case Kind.TIME:
+            return RoundingClasses(units=1, steps=_TIMES[:-1], magnitudes=(0.0,), between=False)
+        case Kind.DATETIME:
+            return RoundingClasses(units=1, steps=_TIMES, magnitudes=(0.0,), between=False)
+        case Kind.INTEGER:
+            return _classes_of_whole_numbers(column)
+        case Kind.FLOAT:
+            return _classes_of_floats(column)
+        case never:
+            assert_never(never)
+
+
+def _classes_of_whole_numbers(column: Column) -> RoundingClasses | None:
+    cells = number_cells(column)
+    if cells is not None and cells.singletons().all():
+        return None
+    highest = max(int(math.log10(_largest(column, cells))), 0)
+    return RoundingClasses(units=1, steps=_chain(highest), magnitudes=_magnitudes(0, highest), between=False)
+
+
+def _classes_of_floats(column: Column) -> RoundingClasses:
+    largest = _largest(column, number_cells(column))
     highest = min(max(math.floor(math.log10(largest)), 0), _LARGEST_POWER_OF_FLOATS)
     return RoundingClasses(
         units=_UNITS_OF_FLOATS,
@@ -274,7 +287,10 @@ def rounding_classes(column: Column) -> RoundingClasses | None:
     )
 
 
-def _largest_learnt(column: Column) -> float:
+def _largest(column: Column, cells: NumberCells | None) -> float:
+    """The largest magnitude of a number, declared or learnt."""
+    if cells is not None:
+        return float(np.abs(cells.edges).max())
     if "int" not in column.dtype:
         return _LARGEST_LEARNT
     limits = np.iinfo(column.dtype)
