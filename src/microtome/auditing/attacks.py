@@ -52,7 +52,7 @@ class Attacker:
         readings = self._readings(sighting)
         ratio = sum((reading.log_ratio() for reading in readings), np.zeros(len(sighting.coins)))
         scores: Scores = {_LIKELIHOOD: ratio}
-        if self._kind is AuditKind.RECORDS and sighting.owners is None:
+        if self._kind.is_of_rows and sighting.owners is None:
             scores |= _unwitnessed(sighting, ratio)
         scores |= self._repeated_noise(readings)
         facts = _facts(sighting)

@@ -63,7 +63,21 @@ class AuditKind(StrEnum):
     @property
     def is_part(self) -> bool:
         """Whether it is less than a whole release."""
-        return self is AuditKind.PROFILE or self.is_of_moments
+        match self:
+            case AuditKind.PROFILE | AuditKind.MEANS | AuditKind.SECOND_MOMENTS | AuditKind.SPREADS:
+                return True
+            case AuditKind.RECORDS | AuditKind.AGGREGATES:
+                return False
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether noisy rows are looked at."""
+        return not (self.is_part or self.release_kind.is_of_sums)
+
+    @property
+    def is_of_tables(self) -> bool:
+        """Whether all sums are looked at."""
+        return self.release_kind.is_of_sums and not self.is_part
 
     @property
     def release_kind(self) -> ReleaseKind:
@@ -142,23 +156,23 @@ class AuditSetting:
         """The setting in a few words."""
         words = ["images"] if self.images else []
         words.append(self.kind.value)
-        if self.kind is AuditKind.RECORDS:
+        if self.kind.is_of_rows:
             words.append(self.directions.value)
             words += [] if self.num_slices is None else [f"{self.num_slices} slices"]
-        if self.kind is AuditKind.AGGREGATES and not self.images:
+        if self.kind.is_of_tables and not self.images:
             words.append("no pivot" if self.pivot == NO_PIVOT else "pivot")
         words += [] if self.subsample is None else [f"subsample {self.subsample:g}"]
         words += ["learnt categories"] if self.learnt else []
         words += ["rounding"] if self.rounded else []
         words += ["all alike"] if self.alike else []
-        words += [] if self.accountant is Accountant.EXACT else [self.accountant.value]
+        words += [] if self.accountant.is_exact else [self.accountant.value]
         words += ["as published"] if self.as_published else []
         return ", ".join([*words, self.neighbours.value, f"ε = {self.epsilon:g}"])
 
     def privacy(self, capacity: int) -> PrivacySettings:
         """The settings of the releases."""
         kind = self.kind.release_kind
-        padded = kind is ReleaseKind.RECORDS and self.neighbours.protects_count
+        padded = not kind.is_of_sums and self.neighbours.protects_count
         return PrivacySettings(
             kind=kind,
             epsilon=self.epsilon,
@@ -182,7 +196,7 @@ class AuditSetting:
                 return self._table_scene(schema)
 
     def _table_scene(self, schema: Schema) -> TableScene:
-        counted = self.kind is AuditKind.AGGREGATES
+        counted = self.kind.is_of_tables
         spots = _LEVELS if counted else _CELLS
         widest = max(_num_cells(column, spots) for column in schema.columns)
         crowd_spots = spots if counted else 2
@@ -198,7 +212,7 @@ class AuditSetting:
     def _image_scene(self, schema: ImageSchema) -> ImageScene:
         if self.alike:
             return build_alike_scene(schema, neighbours=self.neighbours)
-        summed = self.kind.release_kind is ReleaseKind.AGGREGATES
+        summed = self.kind.release_kind.is_of_sums
         width = schema.dim * (schema.dim + 1) // 2 if summed else schema.dim
         most = min(schema.num_classes * schema.num_components, _MOST_IMAGES, max(_MOST_TRACES // width, 1))
         return build_image_scene(
@@ -236,7 +250,7 @@ class AuditSetting:
 
     def _own_schema(self) -> Schema:
         """Columns on which many targets have cells of their own."""
-        if self.kind is AuditKind.AGGREGATES:
+        if self.kind.is_of_tables:
             values = tuple(f"value {number:02d}" for number in range(_LEVELS))
             named = {"kind": Kind.CATEGORICAL, "categories": values, "missing": False}
             columns = [Column(name=name, **named) for name in ("first", "second", "third")]  # type: ignore[arg-type]

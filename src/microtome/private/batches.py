@@ -85,7 +85,7 @@ class BatchPrivacy:
                 "add-remove neighbours hide the number of records, which sampling rate and padding of the batches are "
                 "computed from; use blank-one or replace-one"
             )
-        if self.directions is DirectionKind.FIXED or self.accountant is Accountant.PROP2:
+        if not (self.directions.is_drawn and (self.accountant.needs or self.directions).is_drawn):
             raise ParameterError("directions are drawn at every step, orthogonal or gaussian; prop2 is for fixed ones")
         if self.batch_size < 2:
             raise ParameterError(f"batch_size is {self.batch_size}; it must be at least 2")

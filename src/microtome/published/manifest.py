@@ -26,6 +26,15 @@ class ReleaseKind(StrEnum):
     RECORDS = "records"
     AGGREGATES = "aggregates"
 
+    @property
+    def is_of_sums(self) -> bool:
+        """Whether noise is added to sums, by whoever holds all records."""
+        match self:
+            case ReleaseKind.AGGREGATES:
+                return True
+            case ReleaseKind.RECORDS:
+                return False
+
 
 @dataclass(frozen=True, kw_only=True)
 class Promise(JsonRecord):

@@ -345,7 +345,7 @@ class Column:
         if isinstance(code, str) and not code.strip():
             raise self._error("a code is empty; an empty value is a missing one: say 'missing: allowed'")
         own: Value = code.strip() if isinstance(code, str) else code
-        if isinstance(own, str) and self.kind in (Kind.INTEGER, Kind.FLOAT):
+        if isinstance(own, str) and self.kind.is_number:
             own = _as_number(own)
         try:
             settled: Value | None = self._stored([own])[0].as_py()
