@@ -41,11 +41,10 @@ from microtome.adaptation.target import PrivateTarget
 from microtome.adaptation.unit_images import UnitImages, unit_images
 from microtome.cli.screen import watch
 from microtome.divergences import random_frames
-from microtome.images import ImageSet, read_images
+from microtome.images import ImageSchema, ImageSet, read_images
 from microtome.private.batches import BatchPlan, BatchPrivacy, pay_for_batches, plan_batches
 from microtome.private.randomness import SystemRandomness
 from microtome.published import ImageRelease
-from microtome.schema import ImageSchema
 from microtome.training import Loop
 from results import FOLDER, ResultFile
 

@@ -16,14 +16,15 @@ import pytest
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.auditing import AuditKind, AuditRun, AuditSetting, Finding
 from microtome.errors import ReleaseError
+from microtome.images import ImageCode
+from microtome.images.image_code import _by_frequency, cosines
 from microtome.private import aggregating, profile, randomness, shuffling, slicing, table_source
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_source import ClassRows
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.profile import ProfileBudget, Tally
 from microtome.published import Promise
-from microtome.schema import Codebook, ImageCode
-from microtome.schema.image_code import _by_frequency, cosines
+from microtome.schema import Codebook
 
 ERROR = 0.01
 RECORDS = AuditSetting(epsilon=5.0)

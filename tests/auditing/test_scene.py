@@ -16,8 +16,8 @@ from microtome.auditing.attacks import Attacker
 from microtome.auditing.image_readings import image_row_means, moment_readings
 from microtome.auditing.table_readings import row_means
 from microtome.errors import ParameterError
+from microtome.images import ImageSchema
 from microtome.published import RecordsRelease
-from microtome.schema import ImageSchema
 from support import people_schema
 
 FEW = 0.05

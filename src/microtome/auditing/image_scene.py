@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 
 from microtome.accounting import Neighbours
 from microtome.auditing.scene import Coins, Places, Scene
-from microtome.images import ImageSet
+from microtome.images import ImageCode, ImageSchema, ImageSet
 from microtome.private import ImageSource, PrivateImages
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_tally import ImageCounts
 from microtome.published.image_centres import CONTRAST_BINS
-from microtome.schema import ImageCode, ImageSchema
 
 Floats = NDArray[np.float64]
 

@@ -12,9 +12,10 @@ from microtome.accounting import Accountant, DirectionKind, Event, FailureEvent,
 from microtome.auditing.image_scene import ImageScene, build_alike_scene, build_image_scene
 from microtome.auditing.table_scene import TableScene, build_table_scene
 from microtome.errors import ParameterError
+from microtome.images import ImageSchema
 from microtome.private.plan import plan_profile
 from microtome.published import Artefact, ImageMomentsRelease, ReleaseKind, narrowed
-from microtome.schema import Column, ImageSchema, Kind, Schema, initial_cells
+from microtome.schema import Column, Kind, Schema, initial_cells
 from microtome.settings import NO_PIVOT, PrivacySettings
 
 _LEVELS = 13

@@ -23,11 +23,10 @@ from microtome.errors import ParameterError, TableError
 from microtome.evaluation.html_page import HtmlPage, render_template
 from microtome.evaluation.image_verdict import judged_by_classifier, judged_by_means, root_mean_square
 from microtome.evaluation.verdict import Level
-from microtome.images import ImageSet, read_images
+from microtome.images import ImageSchema, ImageSet, read_images
 from microtome.images.writing import grey, grid, png
 from microtome.progress import Progress, silent
 from microtome.published import ImageMomentsRelease, ImageRelease, promise_in_words
-from microtome.schema import ImageSchema
 
 _PRIVATE_STAMP = "Shows private images and is not itself private. Show it to nobody who may not see them."
 _PUBLIC_STAMP = (

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.errors import ParameterError
+from microtome.images import ImageCode, ImageSchema
 from microtome.private.image_plan import (
     ImageProfilePlan,
     MomentPlan,
@@ -43,7 +44,6 @@ from microtome.published import (
     digest,
 )
 from microtome.published.image_centres import Contrast, class_centres, contrast, residual_radii
-from microtome.schema import ImageCode, ImageSchema
 from microtome.settings import IMAGE_PROFILE, NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings, RunSettings
 
 Floats = NDArray[np.float64]

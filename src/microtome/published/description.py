@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from microtome.accounting import GaussianEvent, epsilon, events_of
+from microtome.images import ImageSchema
 from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Artefact, Release, unknown_release
 from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
@@ -17,7 +18,7 @@ from microtome.published.manifest import (
     Mechanism,
 )
 from microtome.published.records import RecordsRelease
-from microtome.schema import ColumnCode, ImageSchema
+from microtome.schema import ColumnCode
 
 
 def promise_in_words(release: Artefact) -> list[str]:

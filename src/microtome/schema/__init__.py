@@ -10,9 +10,6 @@ from microtome.schema.column_code import ColumnCode, stratified
 from microtome.schema.dialect import Dialect
 from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
-from microtome.schema.image import ImageSchema
-from microtome.schema.image_code import ImageCode
-from microtome.schema.loading import load_schema
 from microtome.schema.margins import COARSE, FINE, Fineness, project_to_simplex
 from microtome.schema.number_code import NumberCode
 from microtome.schema.rounding import Rounding, RoundingClasses, rounding_classes
@@ -33,8 +30,6 @@ __all__ = [
     "ColumnCode",
     "Dialect",
     "Fineness",
-    "ImageCode",
-    "ImageSchema",
     "Kind",
     "NumberCells",
     "NumberCode",
@@ -45,7 +40,6 @@ __all__ = [
     "code_from_counts",
     "initial_cells",
     "largest_dim",
-    "load_schema",
     "project_to_simplex",
     "rounding_classes",
     "stratified",
