@@ -20,7 +20,7 @@ FIRST_TIER = {
     "accounting/directions.py": "what slices let through of a row",
     "accounting/projection_law.py": "the law of that, integrated",
     "accounting/divergence.py": "pairs of outputs, sliced and subsampled",
-    "accounting/profile.py": "the exact profile of a composition",
+    "accounting/privacy_profile.py": "the exact profile of a composition",
     "accounting/inversion.py": "root search that errs upwards",
     "accounting/ranges.py": "which numbers are refused",
     "accounting/accountant.py": "δ of ε, and ε of δ",
@@ -77,7 +77,7 @@ SECOND_TIER = {
 DRAFTING = {
     "private/draft.py": "a schema from a table, which nobody has confirmed",
     "private/look.py": "what a column's values are like",
-    "private/readings.py": "ways in which texts may be meant",
+    "private/interpretations.py": "ways in which texts may be meant",
     "private/naming.py": "keys, names of people and free text",
     "private/sniffing.py": "the dialect of a file, guessed",
 }

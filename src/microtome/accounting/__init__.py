@@ -7,7 +7,7 @@ Numbers only: this package sees no data. It reads like ``docs/privacy.md``:
     projection_law.py     … and how that is integrated
     gaussian.py           δ_G and its inverses                               section 3
     divergence.py         pairs of outputs, sliced and subsampled            sections 3 and 5
-    profile.py            the exact δ(ε) of a composition                    section 4
+    privacy_profile.py    the exact δ(ε) of a composition                    section 4
     loss_distribution.py  … where no closed form is left
     merging.py            … and where there are hundreds of different parts
     renyi.py              Rényi divergences                                  section 3

@@ -15,7 +15,7 @@ from microtome.accounting.directions import DirectionKind
 from microtome.accounting.events import Event
 from microtome.accounting.inversion import smallest_epsilon
 from microtome.accounting.paper import prop2_epsilon, theorem1_epsilon
-from microtome.accounting.profile import exact_profile
+from microtome.accounting.privacy_profile import exact_profile
 from microtome.accounting.ranges import require_nonnegative, require_probability
 from microtome.accounting.renyi import renyi_epsilon
 from microtome.errors import ParameterError

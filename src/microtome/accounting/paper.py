@@ -7,7 +7,7 @@ dimensions, the paper's appendix on privacy bounds the Rényi divergence of orde
     Proposition 2    αmΔ²/(2σ²)                                 (orthonormal slices, which somebody chose)
 
 and takes ε = RDP + ln(1/δ)/(α−1), minimised over real α > 1. Both are valid, and looser than what
-``microtome.accounting.profile`` computes exactly (``docs/privacy.md``, section 3).
+``microtome.accounting.privacy_profile`` computes exactly (``docs/privacy.md``, section 3).
 
 The comparison is for tables that people read before they decide. With a sampling rate its figures are for the sliced
 part alone, without the profile and without the probability that the padding overflows. It stands on the accountants,

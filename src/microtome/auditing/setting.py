@@ -9,8 +9,8 @@ from itertools import takewhile
 from typing import Literal
 
 from microtome.accounting import Accountant, DirectionKind, Event, FailureEvent, GaussianEvent, Neighbours, events_of
-from microtome.auditing.image_scene import ImageScene, build_alike_scene, build_image_scene
-from microtome.auditing.table_scene import TableScene, build_table_scene
+from microtome.auditing.audit_images import ImageAuditData, build_alike_images, build_audit_images
+from microtome.auditing.audit_table import TableAuditData, build_audit_table
 from microtome.errors import ParameterError
 from microtome.images import ImageSchema
 from microtome.private.plan import plan_profile
@@ -188,20 +188,20 @@ class AuditSetting:
             allow_large_delta=True,
         )
 
-    def scene(self) -> TableScene | ImageScene:
+    def data(self) -> TableAuditData | ImageAuditData:
         """The tables or images to try it on."""
         match self.schema or (self._own_images() if self.images else self._own_schema()):
             case ImageSchema() as schema:
-                return self._image_scene(schema)
+                return self._image_data(schema)
             case Schema() as schema:
-                return self._table_scene(schema)
+                return self._table_data(schema)
 
-    def _table_scene(self, schema: Schema) -> TableScene:
+    def _table_data(self, schema: Schema) -> TableAuditData:
         counted = self.kind.is_of_tables
         spots = _LEVELS if counted else _CELLS
         widest = max(_num_cells(column, spots) for column in schema.columns)
         crowd_spots = spots if counted else 2
-        return build_table_scene(
+        return build_audit_table(
             schema,
             neighbours=self.neighbours,
             num_targets=min(widest**2, _MOST_TARGETS) if counted else 1 if self.as_published else widest,
@@ -210,13 +210,13 @@ class AuditSetting:
             crowd_size=self._crowd_size(schema, min(widest, crowd_spots)),
         )
 
-    def _image_scene(self, schema: ImageSchema) -> ImageScene:
+    def _image_data(self, schema: ImageSchema) -> ImageAuditData:
         if self.alike:
-            return build_alike_scene(schema, neighbours=self.neighbours)
+            return build_alike_images(schema, neighbours=self.neighbours)
         summed = self.kind.release_kind.is_of_sums
         width = schema.dim * (schema.dim + 1) // 2 if summed else schema.dim
         most = min(schema.num_classes * schema.num_components, _MOST_IMAGES, max(_MOST_TRACES // width, 1))
-        return build_image_scene(
+        return build_audit_images(
             schema,
             neighbours=self.neighbours,
             num_targets=1 if self.as_published and not summed else most,

@@ -43,7 +43,7 @@ from microtome.published import (
     check_space,
     digest,
 )
-from microtome.published.image_centres import Contrast, class_centres, contrast, residual_radii
+from microtome.published.image_classes import Contrast, class_centres, contrast, residual_radii
 from microtome.settings import IMAGE_PROFILE, NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings, RunSettings
 
 Floats = NDArray[np.float64]

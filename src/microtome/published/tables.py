@@ -31,8 +31,15 @@ from numpy.typing import NDArray
 
 from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Release, unknown_release
-from microtome.published.moments import combined, has_moments, level_margins, margin_noise, one_hot_moments, slice_sums
 from microtome.published.records import RecordsRelease
+from microtome.published.second_moments import (
+    combined,
+    has_moments,
+    level_margins,
+    margin_noise,
+    one_hot_moments,
+    slice_sums,
+)
 from microtome.schema import project_to_simplex
 
 Floats = NDArray[np.float64]

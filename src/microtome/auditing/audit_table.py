@@ -1,4 +1,4 @@
-"""Tables of a scene, on cells of their own.
+"""Tables of audit data, on cells of their own.
 
 A target is a worst case by construction: every encoded row has the full distance to the null record, and a record
 adds 1 to one cell of every table; its substitute differs from it in every column. Targets stand on cells of their own
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from microtome.accounting import Neighbours
-from microtome.auditing.scene import Coins, Places, Scene
+from microtome.auditing.audit_data import AuditData, Coins, Places
 from microtome.errors import ParameterError
 from microtome.private import TableSource, open_table
 from microtome.private.cell_index import cell_indices
@@ -53,8 +53,8 @@ class Records:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TableScene(Scene[Records]):
-    """A scene of tables.
+class TableAuditData(AuditData[Records]):
+    """A data of tables.
 
     Attributes:
         schema: What is public.
@@ -70,10 +70,10 @@ class TableScene(Scene[Records]):
         return TableSource(table=table, schema=self.schema, null_records=self.num_blanks(coins))
 
 
-def build_table_scene(
+def build_audit_table(
     schema: Schema, *, neighbours: Neighbours, num_targets: int, num_spots: int, crowd_spots: int, crowd_size: int
-) -> TableScene:
-    """A scene on the columns of a schema.
+) -> TableAuditData:
+    """Data of the columns of a schema.
 
     Args:
         schema: What is public.
@@ -97,7 +97,7 @@ def build_table_scene(
         )
         return Records(table=table, places=_places(schema, table, picked))
 
-    return TableScene(
+    return TableAuditData(
         schema=schema,
         neighbours=neighbours,
         spots=tuple(spots),
