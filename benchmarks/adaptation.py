@@ -178,7 +178,16 @@ def _keys(task: str, seed: int, methods: list[str], epsilons: list[float]) -> It
 @lru_cache
 def _plan(epsilon: float, num_records: int, dim: int, num_steps: int) -> BatchPlan:
     privacy = BatchPrivacy(epsilon=epsilon, delta=DELTA)
-    return plan_batches(privacy, num_records=num_records, dim=dim, num_steps=num_steps)
+    usual = SETTINGS
+    return plan_batches(
+        privacy,
+        num_records=num_records,
+        dim=dim,
+        num_steps=num_steps,
+        num_slices=usual.num_slices,
+        slice_dim=usual.slice_dim,
+        batch_size=usual.batch_size,
+    )
 
 
 def _warmed_up(domains: Domains, seed: int) -> Loop:

@@ -49,9 +49,9 @@ def _settings(kind: ReleaseKind) -> PrivacySettings:
 
 
 def _batches() -> object:
-    privacy = BatchPrivacy(epsilon=2.0, delta=1e-4, num_slices=6, batch_size=30)
+    privacy = BatchPrivacy(epsilon=2.0, delta=1e-4)
     object.__setattr__(privacy, "neighbours", unthought_of())
-    return plan_batches(privacy, num_records=300, dim=6, num_steps=3)
+    return plan_batches(privacy, num_records=300, dim=6, num_steps=3, num_slices=6, slice_dim=1, batch_size=30)
 
 
 LAW = Directions(kind=DirectionKind.ORTHOGONAL, dim=5, num_slices=5, slice_dim=1)
