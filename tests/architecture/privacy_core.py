@@ -35,7 +35,7 @@ FIRST_TIER = {
     "schema/time_format.py": "a date, or a time, in a format of its own",
     "private/cell_index.py": "a value's cell",
     "schema/cells.py": "the cells",
-    "schema/rounding.py": "a number's rounding class",
+    "schema/rounding_classes.py": "a number's rounding class",
     "private/histograms.py": "counts of values, one a record",
     "private/profile_budget.py": "how histograms share what they may cost",
     "private/domain.py": "what a search asks and finds",

@@ -13,7 +13,8 @@ from microtome.accounting import Neighbours
 from microtome.errors import SchemaError
 from microtome.private.profile_budget import ProfileBudget
 from microtome.schema import Codebook, Column, ColumnCode, Kind, NumberCells, NumberCode, Schema, rounding_classes
-from microtome.schema.rounding import Rounding, RoundingClasses
+from microtome.schema.rounding import Rounding
+from microtome.schema.rounding_classes import RoundingClasses
 from support import FixedRandomness, searched
 
 CHAIN = RoundingClasses(units=1, steps=(1, 5, 10, 50, 100), magnitudes=(1.0, 10.0, 100.0), between=False)

@@ -12,7 +12,8 @@ from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
 from microtome.schema.margins import COARSE, FINE, Fineness, project_to_simplex
 from microtome.schema.number_code import NumberCode
-from microtome.schema.rounding import Rounding, RoundingClasses, rounding_classes
+from microtome.schema.rounding import Rounding
+from microtome.schema.rounding_classes import RoundingClasses, rounding_classes
 
 __all__ = [
     "COARSE",

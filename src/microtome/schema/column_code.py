@@ -20,7 +20,8 @@ from microtome.errors import SchemaError
 from microtome.schema.cells import Cells
 from microtome.schema.column import Column
 from microtome.schema.margins import project_to_simplex
-from microtome.schema.rounding import Rounding, rounding_classes
+from microtome.schema.rounding import Rounding
+from microtome.schema.rounding_classes import rounding_classes
 
 CERTAIN = 4.0
 """Standard deviations of the noise above which values are taken to be missing at all."""
