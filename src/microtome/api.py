@@ -130,7 +130,7 @@ def release(
     door = Door(
         settings=settings,
         run=run,
-        ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
+        ledger=Ledger.of(ledger),
         dataset=dataset or (dataset_name(files[0]) if files else usual_name),
         randomness=SystemRandomness(),
     )

@@ -60,6 +60,7 @@ SECOND_TIER = {
     "private/category_search.py": "the same of undeclared categories",
     "private/pipeline.py": "blocks on several threads",
     "private/memory.py": "refusal of what does not fit",
+    "accounting/account.py": "how a data set stands",
     "accounting/ledger_records.py": "the book, record by record",
     "accounting/ledger_file.py": "the book on disk",
     "accounting/ledger_place.py": "which file the book is, and whose turn",

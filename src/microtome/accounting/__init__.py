@@ -17,11 +17,13 @@ Numbers only: this package sees no data. It reads like ``docs/privacy.md``:
     default_delta.py      the δ of whoever gives none
     verification.py       whether a stated promise is kept
     ledger.py             what was spent, what is left                       sections 4 and 6
+    account.py            … how a data set stands
     ledger_records.py     … record by record
     ledger_file.py        … on disk
     ledger_place.py       … which file that is, and whose turn
 """
 
+from microtome.accounting.account import Account, Remaining
 from microtome.accounting.accountant import Accountant, delta, epsilon
 from microtome.accounting.calibration import calibrate_noise
 from microtome.accounting.default_delta import default_delta
@@ -38,7 +40,7 @@ from microtome.accounting.events import (
     events_of,
 )
 from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
-from microtome.accounting.ledger import Account, Ledger, Remaining, dataset_name
+from microtome.accounting.ledger import Ledger, dataset_name
 from microtome.accounting.ledger_records import Budget, Entry
 from microtome.accounting.neighbours import Neighbours
 from microtome.accounting.paper import epsilon_by_accountant, noise_by_accountant
