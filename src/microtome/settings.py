@@ -19,13 +19,15 @@ from microtome.published import ReleaseKind
 NO_PIVOT = "none"
 NO_FOCUS = "none"
 TARGET = "target"
+MOST_TRIPLES = 32
+"""Tables of three columns that a second round may choose unless told otherwise."""
 TABLE_PROFILE = {ReleaseKind.RECORDS: 0.1, ReleaseKind.AGGREGATES: 0.2}
 """What the profile of a table gets unless told otherwise. Aggregates know pairs so well that rare categories limit
 them."""
 IMAGE_PROFILE = {ReleaseKind.RECORDS: 0.05, ReleaseKind.AGGREGATES: 0.05}
 """What counts of images get unless told otherwise: a number a class, known well enough with little."""
 _BELOW = {"epsilon": math.inf, "delta": 1.0, "profile_share": 1.0, "subsample": 1.0}
-_AT_LEAST = {"num_slices": 1, "slice_dim": 1, "capacity": 2}
+_AT_LEAST = {"num_slices": 1, "slice_dim": 1, "capacity": 2, "triples": 0}
 _FOR_RECORDS = ("directions", "num_slices", "slice_dim", "subsample", "capacity")
 
 
@@ -45,6 +47,8 @@ class PrivacySettings:
             their label.
         focus: For aggregates of a table: the column by groups of whose levels all pairs of other columns are counted
             once more, beside the pairs; ``"target"`` for that of the schema, ``"none"`` for no such tables.
+        triples: For aggregates of a table: how many tables of three columns a second round may choose, for what pairs
+            do not tell; as many of these as there are enough records for.
         neighbours: Which data sets must be hard to tell apart: ``blank-one``, ``add-remove`` or ``replace-one``.
         accountant: How σ is computed from ε and δ: ``exact``, ``renyi`` or, for gaussian directions, ``theorem1``.
         directions: For records: the law of the projection directions, ``orthogonal`` or ``gaussian``.
@@ -71,6 +75,7 @@ class PrivacySettings:
     kind: Choice[ReleaseKind] = Choice(ReleaseKind, ReleaseKind.AGGREGATES)
     pivot: str = NO_PIVOT
     focus: str = TARGET
+    triples: int = MOST_TRIPLES
     neighbours: Choice[Neighbours] = Choice(Neighbours, Neighbours.BLANK_ONE)
     accountant: Choice[Accountant] = Choice(Accountant, Accountant.EXACT)
     directions: Choice[DirectionKind] = Choice(DirectionKind, DirectionKind.ORTHOGONAL)
@@ -121,8 +126,8 @@ class PrivacySettings:
                 yield from self._contradictions_of_records(hides_count)
 
     def _contradictions_of_records(self, hides_count: bool) -> Iterator[str]:
-        if self.pivot != NO_PIVOT or self.focus not in (TARGET, NO_FOCUS):
-            yield "a pivot or a focus is for aggregates; records have none"
+        if self.pivot != NO_PIVOT or self.focus not in (TARGET, NO_FOCUS) or self.triples not in (0, MOST_TRIPLES):
+            yield "a pivot, a focus and triples are for aggregates; records have none"
         if hides_count and self.capacity is None:
             yield (
                 f"{self.neighbours} neighbours protect the number of records, so the release is padded to a public "

@@ -39,7 +39,7 @@ from microtome.accounting.events import (
     event_from_dict,
     events_of,
 )
-from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
+from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu, mu_of_pure
 from microtome.accounting.ledger import Ledger, dataset_name
 from microtome.accounting.ledger_records import Budget, Entry
 from microtome.accounting.neighbours import Neighbours
@@ -74,6 +74,7 @@ __all__ = [
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",
+    "mu_of_pure",
     "noise_by_accountant",
     "verify_promise",
 ]

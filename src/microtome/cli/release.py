@@ -73,6 +73,13 @@ def release(
             "it is kept better. 'target' is that of the schema, 'none' has a little less noise in pairs."
         ),
     ] = "target",
+    triples: Annotated[
+        int,
+        typer.Option(
+            help="aggregates: tables of three columns that a second round may choose, by what pairs do not tell; only "
+            "as many as there are enough records for. 0 for none."
+        ),
+    ] = 32,
     neighbours: Annotated[
         Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
     ] = Neighbours.BLANK_ONE,
@@ -154,6 +161,7 @@ def release(
             kind=kind.value,
             pivot=pivot,
             focus=focus,
+            triples=triples,
             neighbours=neighbours.value,
             accountant=accountant.value,
             directions=directions.value,

@@ -91,8 +91,10 @@ def _aggregates_in_words(release: AggregatesRelease) -> str:
     by = "" if release.mechanism.pivot is None else f" in {release.mechanism.num_classes} classes"
     focus = release.mechanism.focus
     once_more = "" if focus is None else f" The same in {focus.num_groups} groups of levels of {focus.column!r}."
+    triples = release.mechanism.triples
+    chosen = "" if triples is None else f" {len(triples.columns)} tables of three columns that pairs do not tell."
     columns = len(release.codebook.codes)
-    return f"Counts of all pairs of {release.codebook.dim} levels of {columns} columns{by}{spread}.{once_more}"
+    return f"Counts of all pairs of {release.codebook.dim} levels of {columns} columns{by}{spread}.{once_more}{chosen}"
 
 
 def _images_in_words(schema: ImageSchema) -> str:
@@ -115,9 +117,10 @@ def _how(manifest: Manifest) -> list[str]:
             if slices.subsample is not None:
                 lines.append(f"Each image was sampled with probability {slices.subsample:g}.")
             return lines
-        case AggregateMechanism(pivot=pivot, num_classes=classes, focus=focus):
+        case AggregateMechanism(pivot=pivot, num_classes=classes, focus=focus, triples=triples):
             by = "" if pivot is None else f", apart for each of the {classes} classes of {pivot!r}"
             by += "" if focus is None else f", and once more by levels of {focus.column!r}"
+            by += "" if triples is None else f", and of {len(triples.columns)} chosen sets of three columns"
             return [f"Aggregates: noise was added to counts over all records, of every pair of columns{by}."]
         case Mechanism(capacity=capacity, subsample=rate):
             lines = ["Records: noise was added to every record."]
