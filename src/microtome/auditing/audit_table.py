@@ -19,10 +19,10 @@ from microtome.auditing.audit_data import AuditData, Coins, Places
 from microtome.errors import ParameterError
 from microtome.private import TableSource, open_table
 from microtome.private.cell_index import cell_indices
-from microtome.schema import CategoryCells, Cells, Column, Kind, NumberCells, Schema, initial_cells
+from microtome.schema import CategoryCells, Cells, Column, NumberCells, Schema, initial_cells
 from microtome.schema.cells import numbers_to_arrow
 
-_LARGEST_LEARNT = {Kind.INTEGER: 2.0**20, Kind.FLOAT: 2.0**20, Kind.DATE: 2.0**14, Kind.DATETIME: 2.0**50}
+_LARGEST_LEARNT, _MOST_DAYS = 2.0**20, 2.0**14
 """Up to where targets stand in a column whose bounds are to be learnt; by kind, as its numbers are counted."""
 
 
@@ -146,7 +146,8 @@ def _new_categories(column: Column, most: int) -> pa.Array:
 def _new_numbers(column: Column, most: int) -> pa.Array:
     """Numbers of a column whose bounds nobody declared: of many scales, as far as its type can hold them."""
     limit = float(np.iinfo(column.dtype).max) if "int" in column.dtype else np.inf
-    values = np.unique(np.rint(np.geomspace(1.0, min(_LARGEST_LEARNT[column.kind], limit), most)))
+    largest = _LARGEST_LEARNT if column.kind.facts.day is None else _MOST_DAYS * column.kind.facts.day
+    values = np.unique(np.rint(np.geomspace(1.0, min(largest, limit), most)))
     return numbers_to_arrow(column, values, None)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from microtome.errors import TableError
 from microtome.evaluation.tables import RawTable
-from microtome.schema import Column, Kind, Schema
+from microtome.schema import DTYPES, Column, Kind, Schema
 from microtome.schema.column import Value
 
 MISSING = -1
@@ -196,15 +196,9 @@ def _without_codes(values: pa.Array, column: Column) -> tuple[pa.Array, NDArray[
 
 def _numbers(values: pa.Array, table: RawTable, column: Column) -> NDArray[np.float64]:
     try:
-        match column.kind:
-            case Kind.DATE:
-                values = values.cast(pa.date32(), safe=False).cast(pa.int32())
-            case Kind.DATETIME:
-                values = values.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-            case Kind.TIME:
-                values = values.cast(pa.time64("us"), safe=False).cast(pa.int64())
-            case Kind.INTEGER | Kind.FLOAT | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
-                pass  # counted as they are
+        if column.kind.is_temporal:
+            facts = column.kind.facts
+            values = values.cast(DTYPES[facts.dtype], safe=False).cast(facts.counted_as)
         numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise _unlike(table, column, values, error) from error

@@ -5,11 +5,12 @@ from microtome.schema.category_code import CategoryCode
 from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells
 from microtome.schema.code_kinds import code_from_counts
 from microtome.schema.codebook import Block, Codebook, largest_dim
-from microtome.schema.column import DTYPES, Column, Kind, Outside
+from microtome.schema.column import Column, Outside
 from microtome.schema.column_code import ColumnCode, stratified
 from microtome.schema.dialect import Dialect
 from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
+from microtome.schema.kind import DTYPES, Kind
 from microtome.schema.margins import COARSE, FINE, Fineness, project_to_simplex
 from microtome.schema.number_code import NumberCode
 from microtome.schema.rounding import Rounding

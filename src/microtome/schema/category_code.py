@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from microtome.errors import SchemaError
 from microtome.schema.cells import OTHER, CategoryCells
-from microtome.schema.column import DTYPES, Column
+from microtome.schema.column import Column
 from microtome.schema.column_code import LIKELY, UNKNOWN, ColumnCode, shared_parts, shares_of_kept
+from microtome.schema.kind import DTYPES
 from microtome.schema.margins import COARSE, Fineness, category_levels, rare_share
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.schema.cells import CategoryCells, Cells, NumberCells
-from microtome.schema.column import Column, Kind
+from microtome.schema.column import Column
+from microtome.schema.kind import Kind
 
 WHOLE_NUMBERS = 512
 """A declared range of at most this many whole numbers gets a cell each."""

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.schema.cells import NumberCells
-from microtome.schema.column import Column, Kind
+from microtome.schema.column import Column
 from microtome.schema.grid import number_cells
+from microtome.schema.kind import Kind
 
 _UNITS_OF_FLOATS = 10**6
 """Decimals of floats are looked at down to the sixth."""
