@@ -120,7 +120,7 @@ class PrivacySettings:
                 if given:
                     what = f"{', '.join(given)} {'is' if len(given) == 1 else 'are'} for records"
                     yield f"{what}; aggregates, the default, need none: say kind records"
-                if self.accountant not in (Accountant.EXACT, Accountant.RENYI):
+                if self.accountant.needs is not None:
                     yield f"the {self.accountant} accountant is for slices; aggregates take exact or renyi"
             case ReleaseKind.RECORDS:
                 yield from self._contradictions_of_records(hides_count)
@@ -135,9 +135,10 @@ class PrivacySettings:
             )
         if not hides_count and self.capacity is not None:
             yield f"capacity is for add-remove neighbours; with {self.neighbours} the number of records is public"
-        if self.directions is DirectionKind.FIXED or self.accountant is Accountant.PROP2:
+        needed = self.accountant.needs or self.directions
+        if not (self.directions.is_drawn and needed.is_drawn):
             yield "fixed directions, and prop2, are for comparing budgets; a release draws orthogonal or gaussian ones"
-        if self.accountant is Accountant.THEOREM1 and self.directions is not DirectionKind.GAUSSIAN:
+        elif self.directions is not needed:
             yield "theorem1 is the paper's bound for gaussian directions; take these, or the exact accountant"
 
     def public_size(self, num_records: int | None) -> int | None:
@@ -165,7 +166,7 @@ class PrivacySettings:
     @property
     def fills_rows(self) -> bool:
         """Whether directions are one whole orthogonal block, which lets through all of a row and no more."""
-        return self.directions is DirectionKind.ORTHOGONAL and self.num_slices is None
+        return self.directions.is_orthogonal and self.num_slices is None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from microtome.accounting import DirectionKind, Directions, Neighbours
 from microtome.adaptation.network import build_network
-from microtome.images import ImageSet
+from microtome.images import ImageCode, ImageSchema, ImageSet
 from microtome.private.aggregating import AggregateTally, plan_aggregates, plan_tables
 from microtome.private.histograms import (
     NUM_BUCKETS,
@@ -38,7 +38,7 @@ from microtome.private.searching import is_searched
 from microtome.private.second_round import TripleTally
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.published import ReleaseKind
-from microtome.schema import Column, ImageCode, ImageSchema, Kind, NumberCells, Schema, rounding_classes
+from microtome.schema import Column, Kind, NumberCells, Schema, rounding_classes
 from microtome.schema.domain import scale_cells
 from microtome.schema.fixed_point import squared_norms
 from microtome.settings import PrivacySettings

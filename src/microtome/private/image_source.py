@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.errors import ParameterError
+from microtome.images import ImageCode, ImageSchema
 from microtome.private.image_plan import (
     ImageProfilePlan,
     MomentPlan,
@@ -42,8 +43,7 @@ from microtome.published import (
     check_space,
     digest,
 )
-from microtome.published.image_centres import Contrast, class_centres, contrast, residual_radii
-from microtome.schema import ImageCode, ImageSchema
+from microtome.published.image_classes import Contrast, class_centres, contrast, residual_radii
 from microtome.settings import IMAGE_PROFILE, MOST_TRIPLES, NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings, RunSettings
 
 Floats = NDArray[np.float64]

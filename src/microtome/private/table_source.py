@@ -30,7 +30,7 @@ from microtome.private.aggregating import (
 )
 from microtome.private.cell_index import cell_indices
 from microtome.private.domain import Domain
-from microtome.private.memory import check_memory
+from microtome.private.memory import check_memory, profile_bytes
 from microtome.private.passes import Blocks, Pass, Plan, Published
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import (
@@ -61,13 +61,10 @@ from microtome.published import (
     check_space,
     digest,
 )
-from microtome.schema import Codebook, Schema, initial_cells, largest_dim
+from microtome.schema import Codebook, Schema, largest_dim
 from microtome.schema.margins import rare_share
 from microtome.settings import PrivacySettings, RunSettings
 
-_HEADER_BYTES = 1 << 16
-_CELL_BYTES = 64
-_LEARNT_CELLS = 1 << 12
 _COPIES_IN_MEMORY = 4
 """Tables while they are counted, noised and written."""
 _NUMBERS_A_COLUMN = 8
@@ -123,7 +120,7 @@ class TableSource:
 
         def check_room(num_records: int, output: Path) -> None:
             longest = _longest(settings, self.schema, profile, num_records)
-            size = second.room(longest, num_records, self.origin) + _profile_bytes(self.schema)
+            size = second.room(longest, num_records, self.origin) + profile_bytes(self.schema)
             check_space(output.parent, size)
 
         def profile_of(domains: Mapping[int, Domain], budget: ProfileBudget) -> ProfilePass:
@@ -166,7 +163,13 @@ class ProfilePass:
 
     def publish(self, randomness: Randomness, num_records: int) -> Published:
         """The codebook, and what is to follow it."""
-        profile = self._profile(randomness, num_records)
+        profile = self._tally.publish(
+            self._budget,
+            randomness,
+            num_records=num_records,
+            centred=self._settings.neighbours.centred,
+            fineness=FINENESS[self._settings.kind],
+        )
         codebook, arrays = profile.codebook.to_parts()
         return Published(
             events=self._events,
@@ -174,15 +177,6 @@ class ProfilePass:
             codebook=codebook,
             total=profile.total,
             following=self._following(profile, num_records, randomness),
-        )
-
-    def _profile(self, randomness: Randomness, num_records: int) -> Profile:
-        return self._tally.publish(
-            self._budget,
-            randomness,
-            num_records=num_records,
-            centred=self._settings.neighbours.centred,
-            fineness=FINENESS[self._settings.kind],
         )
 
 
@@ -411,12 +405,13 @@ class SlicedRows:
         noisy = np.empty((num_rows, self.shape[1]), np.int16)
         for piece, first in enumerate(range(0, num_rows, step)):
             part = slice(first, min(first + step, num_rows))
-            rows = self._null_rows(part) if levels is None else self.codebook.encode(levels[part])
+            rows = (
+                np.zeros((part.stop - part.start, self.codebook.dim))
+                if levels is None
+                else self.codebook.encode(levels[part])
+            )
             noisy[part] = self.slicing(rows, number * pieces + piece)
         return noisy
-
-    def _null_rows(self, part: slice) -> NDArray[np.float64]:
-        return np.zeros((part.stop - part.start, self.codebook.dim))
 
     def _items(self, blocks: Blocks) -> Iterator[tuple[int, pa.Table | int]]:
         """The records that are sampled, block by block, and the null rows that they leave room for."""
@@ -452,12 +447,6 @@ def _longest(settings: PrivacySettings, schema: Schema, profile: ProfilePlan, nu
     """The longest that rows can be under this noise. Only public facts and the number of records enter."""
     rare = [rare_share(scale, num_records) for scale in least_noise(schema.columns, profile.budget)]
     return largest_dim(schema, FINENESS[settings.kind], rare) or 0
-
-
-def _profile_bytes(schema: Schema) -> int:
-    """About what the codebook takes in the file: some numbers of 8 bytes a cell."""
-    cells = [initial_cells(column) for column in schema.columns]
-    return _HEADER_BYTES + sum(_CELL_BYTES * (_LEARNT_CELLS if one is None else len(one)) for one in cells)
 
 
 def _require_confirmed(schema: Schema) -> None:

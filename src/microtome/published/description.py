@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from microtome.accounting import GaussianEvent, epsilon, events_of
+from microtome.images import ImageSchema
 from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Artefact, Release, unknown_release
 from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
@@ -17,7 +18,7 @@ from microtome.published.manifest import (
     Mechanism,
 )
 from microtome.published.records import RecordsRelease
-from microtome.schema import ColumnCode, ImageSchema, NumberCells
+from microtome.schema import ColumnCode
 
 
 def promise_in_words(release: Artefact) -> list[str]:
@@ -47,7 +48,7 @@ def promise_in_words(release: Artefact) -> list[str]:
 
 def unlearnt_in_words(release: Artefact) -> list[str]:
     """Which columns the release knows next to nothing of, and what to do; nothing where there are none."""
-    names = release.unlearnt if isinstance(release, Release) else ()
+    names = release.unlearnt
     if not names:
         return []
     return [
@@ -203,13 +204,4 @@ def column_summary(code: ColumnCode) -> dict[str, Any]:
         "noise_scale": code.noise_scale,
         "missing_share": missing,
     }
-    if isinstance(code.cells, NumberCells):
-        ends = code.cells.edges[[0, -1]] - [0.0, float(code.cells.integral)]
-        values["bounds"] = [str(value) for value in code.values_of(ends).to_pylist()]
-        if code.column.codes:
-            values["codes"] = code.column.code_texts
-        if code.rounding is not None:
-            values["rounding_noise_scale"] = code.rounding.noise_scale
-    else:
-        values["categories"] = len(code.cells.categories)
-    return values
+    return values | code.summary()

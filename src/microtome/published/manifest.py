@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 
 from microtome.accounting import Accountant, Directions, Event, Neighbours, verify_promise
 from microtome.errors import ReleaseError
+from microtome.images.image_schema import KEY as IMAGES
 from microtome.json_record import JsonRecord
-from microtome.schema.image import KEY as IMAGES
 
 FORMAT = "microtome-release"
 VERSION = 1
@@ -25,6 +25,15 @@ class ReleaseKind(StrEnum):
 
     RECORDS = "records"
     AGGREGATES = "aggregates"
+
+    @property
+    def is_of_sums(self) -> bool:
+        """Whether noise is added to sums, by whoever holds all records."""
+        match self:
+            case ReleaseKind.AGGREGATES:
+                return True
+            case ReleaseKind.RECORDS:
+                return False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -241,7 +241,7 @@ def _not_covered(release: Artefact | None) -> list[str]:
         "processor.",
         "**An external audit.** There has been none, of method or code.",
     ]
-    if release is None or release.manifest.kind is not ReleaseKind.RECORDS:
+    if release is None or release.manifest.kind.is_of_sums:
         items.insert(
             4,
             f"**The collector.** With `aggregates` the noise is added by whoever holds the whole {whole}, and that "

@@ -20,8 +20,9 @@ import yaml
 from microtome.card import Card, Carded
 from microtome.errors import SchemaError, together
 from microtome.schema.aside import Action, Aside
-from microtome.schema.column import Column, Kind
+from microtome.schema.column import Column
 from microtome.schema.dialect import Dialect
+from microtome.schema.kind import Kind
 from microtome.schema.yaml_document import contents_of, parse_document, read_document
 
 VERSION = 1

@@ -23,7 +23,7 @@ from microtome.divergences import Denoising, MomentMatching, MomentSettings, Rel
 from microtome.errors import ParameterError
 from microtome.generators import Generator, MixtureGenerator, RowLayout
 from microtome.published import AggregatesRelease
-from microtome.published.moments import combined, level_margins, margin_noise
+from microtome.published.second_moments import combined, level_margins, margin_noise
 from microtome.schema import project_to_simplex
 from microtome.training.correlations import Correlations
 from microtome.training.focus import FocusTables

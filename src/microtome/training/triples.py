@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from microtome.published import AggregatesRelease, Triples
-from microtome.published.moments import level_margins
+from microtome.published.second_moments import level_margins
 
 _LEAST_SIGMA = 1e-12
 

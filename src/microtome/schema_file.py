@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from microtome.images.image_schema import KEY, ImageSchema
 from microtome.schema.document import Schema
-from microtome.schema.image import KEY, ImageSchema
 from microtome.schema.yaml_document import contents_of, read_document
 
 
