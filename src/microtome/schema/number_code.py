@@ -48,7 +48,7 @@ class NumberCode(ColumnCode):
         classes with the standard deviation of their noise, ``likely`` where the search has found its numbers, and
         ``search_noise`` the noise of that search.
         """
-        found = not search_noise
+        found = column.is_declared or not search_noise
         if likely is not None:
             cells, counts = _trim(cells, counts, noise_scale, total, likely)
             found = float(counts.sum()) > UNKNOWN * total
