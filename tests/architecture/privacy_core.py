@@ -79,7 +79,7 @@ SECOND_TIER = {
 DRAFTING = {
     "private/draft.py": "a schema from a table, which nobody has confirmed",
     "private/look.py": "what a column's values are like",
-    "private/interpretations.py": "ways in which texts may be meant",
+    "private/meanings.py": "ways in which texts may be meant",
     "private/naming.py": "keys, names of people and free text",
     "private/sniffing.py": "the dialect of a file, guessed",
 }

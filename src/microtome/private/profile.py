@@ -41,6 +41,7 @@ from microtome.private.searching import is_searched, search_weight
 from microtome.schema import (
     COARSE,
     CategoryCells,
+    CellCounts,
     Cells,
     Codebook,
     Column,
@@ -144,15 +145,17 @@ class Tally:
                 rounding = self._rounding[index].noisy(rounding_scales[index], stream), rounding_scales[index]
             codes.append(
                 code_from_counts(
-                    column,
                     cells,
-                    counts,
-                    noise_scale=scales[index],
-                    total=total,
-                    fineness=fineness,
+                    CellCounts(
+                        column=column,
+                        counts=counts,
+                        noise_scale=scales[index],
+                        total=total,
+                        fineness=fineness,
+                        search_noise=() if domain is None else domain.search_noise,
+                    ),
                     rounding=rounding,
                     likely=None if domain is None else domain.likely,
-                    search_noise=() if domain is None else domain.search_noise,
                 )
             )
         return Profile(codebook=Codebook(codes=tuple(codes), centred=centred), total=total)

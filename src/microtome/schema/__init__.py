@@ -6,7 +6,7 @@ from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells
 from microtome.schema.code_kinds import code_from_counts
 from microtome.schema.codebook import Block, Codebook, largest_dim
 from microtome.schema.column import Column, Outside
-from microtome.schema.column_code import ColumnCode, stratified
+from microtome.schema.column_code import CellCounts, ColumnCode, stratified
 from microtome.schema.dialect import Dialect
 from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
@@ -26,6 +26,7 @@ __all__ = [
     "Block",
     "CategoryCells",
     "CategoryCode",
+    "CellCounts",
     "Cells",
     "Codebook",
     "Column",

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from microtome.errors import SchemaError
 from microtome.schema.cells import Cells
 from microtome.schema.column import Column
-from microtome.schema.margins import project_to_simplex
+from microtome.schema.margins import COARSE, Fineness, project_to_simplex, rare_share
 from microtome.schema.rounding import Rounding
 from microtome.schema.rounding_classes import rounding_classes
 
@@ -31,6 +31,32 @@ UNKNOWN = 0.5
 """Share of records, "(other)" or beyond what stands out, from which on a column is not known."""
 _SUM_SLACK = 1e-6
 """How far from 1 the margins of a file may add up to."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CellCounts:
+    """Noisy counts of a column's cells, from which its code is settled.
+
+    Attributes:
+        column: The public description.
+        counts: Noisy number of records in each cell.
+        noise_scale: Standard deviation of the noise in ``counts``.
+        total: The number of records.
+        fineness: Of columns that say nothing of it themselves.
+        search_noise: The noise of every histogram that was needed to find the cells.
+    """
+
+    column: Column
+    counts: NDArray[np.float64]
+    noise_scale: float
+    total: float
+    fineness: Fineness = COARSE
+    search_noise: tuple[float, ...] = ()
+
+    @property
+    def rare(self) -> float:
+        """The share of records that cannot be told from noise."""
+        return rare_share(self.noise_scale, self.total)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
