@@ -31,6 +31,7 @@ from microtome.private import (
     SystemRandomness,
     TableSource,
     open_table,
+    randomness,
     table_source,
 )
 from microtome.private.profile import Tally, total_weight
@@ -62,10 +63,22 @@ class FixedRandomness:
 
 
 class SilentGenerator(np.random.Generator):
-    """Draws zeros for Gaussian noise and is random in all else."""
+    """Draws zeros for Gaussian noise, also of counts, and is random in all else."""
 
     def standard_normal(self, size: Any = None, *_: Any, **__: Any) -> Any:  # type: ignore[override]
         return np.zeros(() if size is None else size)
+
+
+_discrete_gaussian = randomness.discrete_gaussian
+
+
+def _silent_or_discrete(scales: np.ndarray, stream: np.random.Generator) -> np.ndarray:
+    return np.zeros_like(scales) if isinstance(stream, SilentGenerator) else _discrete_gaussian(scales, stream)
+
+
+randomness.discrete_gaussian = _silent_or_discrete
+"""Noise of counts is made of whole numbers, of which no stream knows what they are for. The program itself has no switch
+that turns noise off, so it is put in here."""
 
 
 class SilentRandomness(FixedRandomness):
