@@ -72,13 +72,13 @@ class SilentGenerator(np.random.Generator):
 _discrete_gaussian = randomness.discrete_gaussian
 
 
-def _silent_or_discrete(scales: np.ndarray, stream: np.random.Generator) -> np.ndarray:
-    return np.zeros_like(scales) if isinstance(stream, SilentGenerator) else _discrete_gaussian(scales, stream)
+def _silent_or_discrete(widths: np.ndarray, stream: np.random.Generator) -> np.ndarray:
+    return np.zeros_like(widths) if isinstance(stream, SilentGenerator) else _discrete_gaussian(widths, stream)
 
 
 randomness.discrete_gaussian = _silent_or_discrete
-"""Noise of counts is made of whole numbers, of which no stream knows what they are for. The program itself has no switch
-that turns noise off, so it is put in here."""
+"""Noise of counts is made of whole numbers, of which no stream knows what they are for, and the program has no switch
+that turns noise off. So it is put in here."""
 
 
 class SilentRandomness(FixedRandomness):

@@ -21,13 +21,14 @@ from randomgen import AESCounter
 from scipy.stats import norm
 
 from microtome.errors import MicrotomeError
-from microtome.private.discrete_gaussian import discrete_gaussian
+from microtome.private.discrete_gaussian import CELLS, discrete_gaussian
 
 GRID = 256
 """Of rows, noise standard deviations are divided into this many grid steps: coarse against rounding error of 64-bit
 floats, fine against the noise."""
-_LATTICE_BITS, _LATTICE_MARGIN, _MOST_STEPS = 24, 2.0**-16, 2.0**56
-LATTICE_GAP = 2.0**-49
+_LATTICE_BITS, _LATTICE_MARGIN = 26, 2.0**-15
+_WIDEST, _LARGEST = 2.0**52, 2.0**61
+LATTICE_GAP = 2.0**-53
 """What discrete noise on a count that a record touches adds to δ, beside that of the continuous Gaussian."""
 
 
@@ -108,15 +109,15 @@ def noisy_counts(
     """Counts, or sums of multiples of 2^−digits, under discrete Gaussian noise: no float has a say in what comes out.
 
     The noise of each number is at least its scale, and on a lattice so fine that this is the Gaussian mechanism but for
-    ``LATTICE_GAP`` (``docs/privacy.md``, section 6): of at least 2²⁴ steps a standard deviation, and 2²⁴/σ if σ < 1.
+    ``LATTICE_GAP`` (``docs/privacy.md``, section 6): of at least 2²⁶ steps a standard deviation, and 2²⁶/σ if σ < 1.
     """
     scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), counts.shape).ravel()
     exponents = np.frexp(scales)[1].astype(np.int64)  # 2^(e−1) ≤ σ < 2^e
     bits = np.maximum(_LATTICE_BITS + 1 - exponents + np.maximum(1 - exponents, 0), digits)
-    steps, exact = np.ceil(np.ldexp(scales, bits)), np.ldexp(counts.ravel(), bits)
-    if not ((scales > 0) & (steps < _MOST_STEPS) & (np.abs(exact) < _MOST_STEPS) & (exact == np.rint(exact))).all():
+    widths, exact = np.ceil(np.ldexp(scales, bits) / CELLS), np.ldexp(counts.ravel(), bits)
+    if not ((widths >= 1) & (widths < _WIDEST) & (np.abs(exact) < _LARGEST) & (exact == np.rint(exact))).all():
         raise MicrotomeError("counts or their noise do not fit the lattice of what is published; nothing is released")
-    noisy = exact.astype(np.int64) + discrete_gaussian(steps.astype(np.int64), stream)
+    noisy = exact.astype(np.int64) + discrete_gaussian(widths.astype(np.int64), stream)
     return np.ldexp(noisy.astype(np.float64), -bits).reshape(counts.shape)
 
 
