@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import math
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -79,6 +80,12 @@ def _silent_or_discrete(widths: np.ndarray, stream: np.random.Generator) -> np.n
 randomness.discrete_gaussian = _silent_or_discrete
 """Noise of counts is made of whole numbers, of which no stream knows what they are for, and the program has no switch
 that turns noise off. So it is put in here."""
+
+
+def lattice_step(scale: float) -> float:
+    """The lattice that counts are published on: at least 2²⁶ steps a standard deviation, and 2²⁶/σ if σ < 1."""
+    exponent = math.frexp(scale)[1]
+    return 2.0 ** (exponent - 27 - max(1 - exponent, 0))
 
 
 class SilentRandomness(FixedRandomness):
