@@ -201,10 +201,9 @@ def gap(steps: float, shifts: list[float]) -> mpmath.mpf:
     c, growth, mean = 1 / (24 * mpmath.mpf(steps) ** 2), mpmath.mpf(1), mpmath.mpf(1)
     extra = 1 + 3 * mpmath.exp(-2 * (mpmath.pi * steps) ** 2)
     for shift in shifts:
-        away = shift + 1 / (2 * mpmath.mpf(steps))
         growth /= 1 - c
-        mean *= extra * mpmath.exp(c * away**2 / (1 - 2 * c)) / mpmath.sqrt(1 - 2 * c)
-    return growth - 1 + growth * (mean - 1)
+        mean *= extra**2 * mpmath.exp(c * mpmath.mpf(shift) ** 2 / (1 - 2 * c)) / mpmath.sqrt(1 - 2 * c)
+    return growth - 1 + mean - 1
 
 
 def rounded(number: int, steps: float) -> mpmath.mpf:
@@ -244,10 +243,8 @@ def test_the_gap_that_is_counted(scale: float, touched: int) -> None:
     with mpmath.workdps(60):
         steps = mpmath.mpf(LEAST_STEPS / min(scale, 1.0))
         c = 1 / (24 * steps**2)
-        away = 2 / mpmath.mpf(scale) + 1 / (2 * steps)
-        growth = (1 - c) ** -touched
-        mean = (mpmath.exp(c * away**2 / (1 - 2 * c)) / mpmath.sqrt(1 - 2 * c)) ** touched
-        assert growth - 1 + growth * (mean - 1) < touched * mpmath.mpf(LATTICE_GAP)
+        each = mpmath.exp(c * (2 / mpmath.mpf(scale)) ** 2 / (1 - 2 * c)) / mpmath.sqrt(1 - 2 * c)
+        assert (1 - c) ** -touched - 1 + each**touched - 1 < touched * mpmath.mpf(LATTICE_GAP)
         assert gap(float(steps), [2 / scale]) < mpmath.mpf(LATTICE_GAP)
 
 
