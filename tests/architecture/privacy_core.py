@@ -27,6 +27,7 @@ FIRST_TIER = {
     "accounting/calibration.py": "the noise that a promise needs",
     "settings.py": "what can be promised",
     "private/plan.py": "what each pass costs, from public facts",
+    "private/discrete_gaussian.py": "noise of counts, drawn exactly",
     "private/randomness.py": "where noise comes from, and the one place where it is added",
     "private/table.py": "the table, block by block",
     "schema/dialect.py": "how a text file is written, and its reader",

@@ -30,7 +30,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from threading import Lock
 
 import numpy as np
@@ -38,8 +37,8 @@ from numpy.typing import NDArray
 
 from microtome.accounting import Event, FailureEvent, GaussianEvent
 from microtome.errors import MicrotomeError, ParameterError
-from microtome.private.plan import ROUNDING, unit_noise
-from microtome.private.randomness import Randomness, noisy_counts
+from microtome.private.plan import unit_noise
+from microtome.private.randomness import LATTICE_GAP, Randomness, noisy_counts
 from microtome.private.second_round import MOST_COLUMNS, Round, plan_round, strongest_columns
 from microtome.schema import Codebook, Schema
 from microtome.schema.column_code import ColumnCode
@@ -149,7 +148,7 @@ def choose_focus(settings: PrivacySettings, schema: Schema) -> int | None:
 def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event]) -> TableBudget:
     """The least noise with which profile and tables together keep the promise.
 
-    Rounding is counted for all tables that there can be: columns of a single level, which only the profile tells, have
+    Failures are counted for all tables that there can be: columns of a single level, which only the profile tells, have
     none, but what the pass costs must not depend on it.
     """
     columns = len(schema.columns)
@@ -157,7 +156,7 @@ def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event
     tables += 0 if choose_focus(settings, schema) is None else (columns - 1) * (columns - 2) // 2
     tables += settings.triples
     touched = max(settings.neighbours.cells_changed * tables, 1)
-    failure = FailureEvent(probability=touched * ROUNDING, reason="rounding of the tables")
+    failure = FailureEvent(probability=touched * LATTICE_GAP, reason="discrete noise of the tables")
     unit = unit_noise(settings, [*spent, failure])
     return TableBudget(unit_noise=unit, events=(GaussianEvent(mu=1.0 / unit), failure))
 
@@ -290,10 +289,12 @@ class AggregateTally:
         self, name: str, counts: NDArray[np.float64], noise: NDArray[np.float64], randomness: Randomness
     ) -> NDArray[np.float64]:
         noisy = np.zeros_like(counts)
-        for number, ((a, left), (b, right)) in enumerate(combinations(self._parts(), 2)):
-            if noise[a, b] > 0:
-                table = noisy_counts(counts[:, left, right], noise[a, b], randomness.stream(name, number))
-                noisy[:, left, right], noisy[:, right, left] = table, table.transpose(0, 2, 1)
+        owners = np.repeat(np.arange(len(self._widths)), self._widths)
+        for column, left in self._parts():
+            others = np.flatnonzero((owners > column) & (noise[column, owners] > 0))
+            scales = noise[column, owners[others]]
+            tables = noisy_counts(counts[:, left, others], scales, randomness.stream(name, column))
+            noisy[:, left, others], noisy[:, others, left] = tables, tables.transpose(0, 2, 1)
         return noisy
 
     def _parts(self) -> Iterator[tuple[int, slice]]:

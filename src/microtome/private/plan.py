@@ -25,6 +25,7 @@ from microtome.accounting import (
 from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.private.profile import total_weight
 from microtome.private.profile_budget import ProfileBudget
+from microtome.private.randomness import LATTICE_GAP
 from microtome.private.searching import (
     SEARCH_HISTOGRAMS,
     VALUE_HISTOGRAMS,
@@ -45,7 +46,7 @@ _SEARCH_SHARE = 0.1
 """What the profile gets more where no column is declared."""
 _ROUNDED_UP = 1e-12
 ROUNDING = 2.0**-40
-"""Probability that rounding error of 64-bit floats moves one noisy number to another grid step."""
+"""Probability that rounding error of 64-bit floats moves one noisy number of a row to another grid step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +170,7 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     histograms += SEARCH_HISTOGRAMS * sum(map(is_searched, schema.columns))
     histograms += VALUE_HISTOGRAMS * sum(map(is_looked_through, schema.columns))
     touched = histograms * settings.neighbours.cells_changed + 1
-    failures: list[Event] = [FailureEvent(probability=touched * ROUNDING, reason="rounding of the profile")]
+    failures: list[Event] = [FailureEvent(probability=touched * LATTICE_GAP, reason="discrete noise of the profile")]
     if threshold:
         failures.append(FailureEvent(probability=threshold, reason="a category or number of one record alone shows"))
     mu = math.sqrt(profile_share(settings, schema)) / unit_noise(settings, failures)
