@@ -86,8 +86,8 @@ class OneOf:
         one = extents[self.column]
         if self.wanted:
             inside = [(one.low <= number) & (number <= one.high) for number in self.numbers]
-            return ~one.absent & ~np.logical_or.reduce(inside)
-        return ~one.absent & (one.low == one.high) & np.isin(one.low, self.numbers)
+            return np.asarray(~one.absent & ~np.logical_or.reduce(inside))
+        return np.asarray(~one.absent & (one.low == one.high) & np.isin(one.low, self.numbers))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,24 +35,28 @@ Row = dict[str, float | None]
 
 def refuse_clashes(rules: Rules) -> None:
     """An error with the fewest rules that cannot hold together, or with premises that can never be."""
-    _refuse(rules, rules.all, "")
+    _refuse(rules)
     for check in rules.checks:
         if check.premise is not None:
             given = Check(text="", formula=check.premise)
             if example(rules, [given]).is_impossible:
                 raise SchemaError(f"rule {check.text!r}: what stands after 'if' can never be")
-            _refuse(rules, rules.all, f" where {check.text.partition(':')[0].removeprefix('if ')}", given)
+            _refuse(rules, check, given)
 
 
-def _refuse(rules: Rules, wanted: Sequence[Rule], where: str, *given: Rule) -> None:
-    if not example(rules, [*given, *wanted]).is_impossible:
+def _refuse(rules: Rules, check: Check | None = None, *given: Rule) -> None:
+    """An error if the rules cannot hold, or not where the premise of one of them does."""
+    if not example(rules, [*given, *rules.all]).is_impossible:
         return
-    needed = list(wanted)
-    for rule in wanted:
+    needed = list(rules.all)
+    for rule in rules.all:
         fewer = [one for one in needed if one is not rule]
         if example(rules, [*given, *fewer]).is_impossible:
             needed = fewer
+    if check is not None and check not in needed:
+        needed.append(check)
     texts = " and ".join(repr(rule.text) for rule in needed)
+    where = "" if check is None else f" where what stands after 'if' in {check.text!r} holds"
     if len(needed) == 1:
         raise SchemaError(f"rule {texts} can never hold{where}, with the bounds and categories of the schema")
     raise SchemaError(f"rules {texts} clash: no row can keep them together{where}; take one out, or correct it")

@@ -287,8 +287,8 @@ class _Reader:
             raise SchemaError(f"{where}: its table does not say what follows from {rule.source} = {shown}")
         if source.missing and not target.missing and not has_missing:
             raise SchemaError(
-                f"{where}: {rule.source!r} may be missing and {rule.column!r} may not; say 'missing: allowed' of it, or "
-                "give the table a line for null"
+                f"{where}: {rule.source!r} may be missing and {rule.column!r} may not; say 'missing: allowed' of it, "
+                "or give the table a line for null"
             )
 
 
@@ -436,8 +436,8 @@ class _About:
     def _check_ordered(self, column: Column, operator: str, term: Term) -> None:
         if not self.reader.scale(column).is_ordered:
             raise SchemaError(
-                f"{self._where(term)}: column {column.name!r} is {column.kind}, which has no order for '{operator}'; write "
-                "'= value' or 'in [a, b]', or say 'kind: ordered' and list its categories in order"
+                f"{self._where(term)}: column {column.name!r} is {column.kind}, which has no order for '{operator}'; "
+                "write '= value' or 'in [a, b]', or say 'kind: ordered' and list its categories in order"
             )
 
     def _check_comparable(self, left: Column, right: Column, operator: str, term: Term) -> None:

@@ -110,8 +110,8 @@ class Sum:
     def fails(self, extents: Extents) -> Bools:
         """Where it cannot hold: whatever the parts are, the sum is another."""
         own = extents[self.column]
-        low = high = largest = np.float64(self.constant)
-        largest = np.abs(largest)
+        low = high = np.full((), self.constant)
+        largest = np.abs(low)
         absent = own.absent
         for sign, name in self.terms:
             part = extents[name]
@@ -230,7 +230,7 @@ class Rules:
 
     def broken(self, extents: Extents) -> Bools:
         """Which rows break any of them."""
-        return np.logical_or.reduce([rule.fails(extents) for rule in self.all])
+        return np.asarray(np.logical_or.reduce([rule.fails(extents) for rule in self.all]))
 
     def broken_rows(self, table: pa.Table) -> dict[str, int]:
         """How many rows of a table break each of them."""
@@ -260,4 +260,4 @@ def _rounded(numbers: Floats, largest: Floats) -> Floats:
         power = np.where(largest > 0, np.floor(np.log10(np.where(largest > 0, largest, 1.0))), 0.0)
     digits = np.clip(_DIGITS - 1 - power, -200, 200)
     unit = 10.0 ** np.abs(digits)
-    return np.where(digits >= 0, np.rint(numbers * unit) / unit, np.rint(numbers / unit) * unit)
+    return np.asarray(np.where(digits >= 0, np.rint(numbers * unit) / unit, np.rint(numbers / unit) * unit))
