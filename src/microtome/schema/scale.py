@@ -21,6 +21,7 @@ from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells, num
 from microtome.schema.column import Column, Kind, Value
 from microtome.schema.formula import Bools, Extent, Floats
 
+Ints = NDArray[np.int64]
 NOWHERE = math.inf
 
 
@@ -83,7 +84,7 @@ class Scale:
         missing = np.asarray(values.is_null(nan_is_null=True))
         if self.column.kind.is_categorical:
             return self._of_categories(values, missing)
-        coded = self._codes(values)
+        coded = self._codes(values) >= 0
         plain = pc.if_else(pa.array(coded | missing), pa.scalar(None, values.type), values)
         numbers = _numbers(plain.cast(self.column.arrow_type, safe=False))
         return Extent.of_values(numbers, absent=coded | missing, missing=missing)
@@ -98,13 +99,31 @@ class Scale:
         """Values outside an ordered list compare with none in it."""
         return np.isinf(places) & self.is_ordered
 
-    def _codes(self, values: pa.Array) -> Bools:
+    def _codes(self, values: pa.Array) -> Ints:
+        """Which code each value is; −1 for none."""
         if not self.column.codes:
-            return np.zeros(len(values), dtype=bool)
+            return np.full(len(values), -1)
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-            return np.asarray(pc.is_in(pc.utf8_trim_whitespace(values), value_set=pa.array(self.column.code_texts)))
-        own = pa.array([code for code in self.column.codes if not isinstance(code, str)], type=self.column.arrow_type)
-        return np.asarray(pc.is_in(values.cast(self.column.arrow_type, safe=False), value_set=own))
+            index = pc.index_in(pc.utf8_trim_whitespace(values), value_set=pa.array(self.column.code_texts))
+        else:
+            own = pa.array(
+                [None if isinstance(code, str) else code for code in self.column.codes], self.column.arrow_type
+            )
+            index = pc.index_in(values.cast(self.column.arrow_type, safe=False), value_set=own, skip_nulls=True)
+        return np.asarray(pc.fill_null(index, -1)).astype(np.int64)
+
+    def locate(self, values: pa.Array, cells: Cells) -> Ints:
+        """The cells of values that were drawn from them."""
+        match cells:
+            case NumberCells():
+                extent, codes = self.extent(values), self._codes(values)
+                found = np.where(codes >= 0, cells.num_values + codes, cells.locate(extent.low))
+            case CategoryCells(categories=categories):
+                named = pa.array(list(categories), type=self.column.arrow_type)
+                index = pc.fill_null(pc.index_in(values, value_set=named), len(categories))
+                found = np.asarray(index).astype(np.int64)
+        last = len(cells) - 1
+        return np.where(np.asarray(values.is_null()) & cells.missing, last, np.minimum(found, last))
 
     def values(self, places: Floats, missing: Bools) -> pa.Array:
         """Places back as values of the column, as a table stores them."""

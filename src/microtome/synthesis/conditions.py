@@ -31,11 +31,13 @@ class Condition:
         column: Position of the column.
         code: The column's code with margins and cells cut to what is allowed.
         met: Probability that a value of each level meets the condition.
+        allowed: Which cells of ``code`` meet it, likely or not.
     """
 
     column: int
     code: ColumnCode
     met: Floats
+    allowed: NDArray[np.bool_]
 
 
 def parse_conditions(codebook: Codebook, wanted: Mapping[str, Any]) -> list[Condition]:
@@ -99,13 +101,18 @@ def _condition(column: int, code: ColumnCode, value: Any) -> Condition:
     values = [_plain(one) for one in value] if several else [_plain(value)]
     if None in values and not code.cells.missing:
         raise ModelError(f"column {code.column.name!r} has no missing values: the condition is impossible")
-    cut = _cut_numbers(code, values) if isinstance(code.cells, NumberCells) else _cut_categories(code, values)
+    cut = _cut(code, values)
     total = code.level_margins
     left = np.bincount(cut.levels, weights=cut.margins, minlength=code.num_levels)
     met = np.divide(left, total, out=np.zeros_like(total), where=total > 0)
     if not met.any():
         raise ModelError(f"column {code.column.name!r} is never {value!r} in this model: the condition is impossible")
-    return Condition(column=column, code=cut, met=met)
+    even = replace(code, margins=np.ones(len(code.cells)))
+    return Condition(column=column, code=cut, met=met, allowed=_cut(even, values).margins > 0)
+
+
+def _cut(code: ColumnCode, values: list[Any]) -> ColumnCode:
+    return _cut_numbers(code, values) if isinstance(code.cells, NumberCells) else _cut_categories(code, values)
 
 
 def _plain(value: Any) -> Any:

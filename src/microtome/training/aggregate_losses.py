@@ -28,6 +28,7 @@ from microtome.schema import project_to_simplex
 from microtome.training.correlations import Correlations
 from microtome.training.focus import FocusTables
 from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, Judge, LossMix, on_encoded
+from microtome.training.rule_cells import forbidden_pairs, with_rules
 
 Floats = NDArray[np.float64]
 _LEAST = 1e-9
@@ -225,7 +226,7 @@ def thinned_moments(
     release: AggregatesRelease, margins: Floats, held_out: float, batch_size: int, generator: torch.Generator
 ) -> tuple[list[ReleasedMoments], list[ReleasedMoments]]:
     """The moments of every class as training sees them, and as the judge does."""
-    noise = release.second_noise()
+    noise, forbidden = release.second_noise(), forbidden_pairs(release)
     sizes = np.maximum(class_shares(release) * release.num_records, 1.0)
     ratio = np.sqrt(held_out / (1.0 - held_out))
     seen, unseen = [], []
@@ -248,7 +249,7 @@ def thinned_moments(
                 second_noise=noise / size / np.sqrt(held_out),
             )
         )
-    return seen, unseen
+    return [with_rules(one, forbidden) for one in seen], [with_rules(one, forbidden) for one in unseen]
 
 
 def _matching(release: AggregatesRelease, moments: ReleasedMoments, settings: MomentSettings) -> MomentMatching:
