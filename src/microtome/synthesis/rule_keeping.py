@@ -107,7 +107,7 @@ class RuleKeeper:
         return pa.concat_tables(replace(self._rows, seed=seed).tables(count))
 
     def _settled(self, table: pa.Table) -> tuple[pa.Table, Bools]:
-        """Rows with computed columns, numbers drawn anew within their levels where rules are broken, and what still is."""
+        """Rows with computed columns, numbers of broken ones drawn anew within their levels, and what is still broken."""
         table, broken = self._computed(table)
         for _ in range(_WITHIN_LEVELS if self._measured else 0):
             places = np.flatnonzero(broken)
