@@ -130,14 +130,18 @@ class Scale:
         if not self.column.kind.is_categorical:
             numbers = np.where(missing, 0.0, places)
             return numbers_to_arrow(self.column, numbers, missing).cast(self.column.storage_type)
-        named = self._by_place
-        known = [None if gone else named.get(place) for place, gone in zip(places.tolist(), missing, strict=True)]
-        return pa.array(known, type=self.column.arrow_type)
+        named, categories = self._by_place
+        found = np.minimum(np.searchsorted(named, places), len(named) - 1)
+        return categories.take(pa.array(found, mask=missing | (named[found] != places)))
 
     @cached_property
-    def _by_place(self) -> dict[float, Value]:
-        values = self.column.categories or (() if self.names is None else tuple(self.names))
-        return {self.place(value): value for value in values}
+    def _by_place(self) -> tuple[Floats, pa.Array]:
+        """Places in order, and the category at each; learnt ones are those that rules name."""
+        values = self.column.categories or tuple(self.names or ())
+        ordered = sorted((self.place(value), value) for value in values)
+        return np.array([place for place, _ in ordered]), pa.array(
+            [value for _, value in ordered], self.column.arrow_type
+        )
 
     def cells(self, cells: Cells) -> Extent:
         """The extents of a partition of its values."""

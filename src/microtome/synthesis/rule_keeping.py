@@ -18,13 +18,16 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from microtome.errors import ModelError
 from microtome.schema import ColumnCode
 from microtome.schema.formula import Bools
+from microtome.schema.notation import NumberNotation
 from microtome.schema.rule_clash import example
 from microtome.schema.rules import Rules
+from microtome.schema.time_format import TimeFormat
 from microtome.synthesis.rule_mending import Mending
 from microtome.synthesis.synthetic_rows import CHUNK_ROWS, SyntheticRows
 
@@ -107,7 +110,7 @@ class RuleKeeper:
         return pa.concat_tables(replace(self._rows, seed=seed).tables(count))
 
     def _settled(self, table: pa.Table) -> tuple[pa.Table, Bools]:
-        """Rows with computed columns, numbers of broken ones drawn anew within their levels, and what is still broken."""
+        """Rows with computed columns, and numbers drawn anew within levels where rules are broken; what still is."""
         table, broken = self._computed(table)
         for _ in range(_WITHIN_LEVELS if self._measured else 0):
             places = np.flatnonzero(broken)
@@ -186,10 +189,15 @@ class RuleKeeper:
 
 def _as_written(values: pa.Array, code: ColumnCode) -> pa.Array:
     """Values with the digits that their format keeps: rules hold in the file too."""
-    notation = code.column.notation
-    if notation is None or code.column.has_text_codes:
+    if code.column.has_text_codes:
         return values
-    return notation.read(notation.write(values), values.type)
+    match code.column.notation:
+        case NumberNotation(places=int() as places) if pa.types.is_floating(values.type):
+            return pc.round(values, ndigits=places)
+        case TimeFormat() as times:
+            return times.read(times.write(values), values.type)
+        case _:
+            return values
 
 
 def _with_rows(table: pa.Table, places: NDArray[np.int64], others: pa.Table) -> pa.Table:
