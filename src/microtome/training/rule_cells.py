@@ -51,8 +51,8 @@ def _forbidden(rule: Rule, rules: Rules, codebook: Codebook, first: int, second:
         name = code.column.name
         extents[name] = rules.scales[name].cells(code.cells).along(axis, 2)
     fails = np.broadcast_to(rule.fails(extents), [len(code.cells) for code in codes])
-    kept = _members(codes[0].levels).T @ ~fails @ _members(codes[1].levels)
-    return np.asarray(~kept)
+    kept: Bools = _members(codes[0].levels).T @ ~fails @ _members(codes[1].levels)
+    return ~kept
 
 
 def _members(levels: NDArray[np.int64]) -> Bools:
