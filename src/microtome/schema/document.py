@@ -252,10 +252,11 @@ class Schema(Carded):
         return import_schema(path, target=target).schema
 
     @classmethod
-    def loads(cls, text: str) -> Schema:
-        """Read the text of a YAML document."""
+    def loads(cls, text: str, *, folder: str | Path | None = None) -> Schema:
+        """Read the text of a YAML document; the tables of its rules may stand in files in the folder."""
         with contents_of("the schema"):
-            return cls.from_dict(parse_document(text))
+            document = parse_document(text)
+            return cls.from_dict(document if folder is None else with_files(document, Path(folder)))
 
     def to_yaml(self) -> str:
         """The document with a remark on every line that says what is declared."""

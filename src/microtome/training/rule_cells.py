@@ -57,7 +57,8 @@ def _forbidden(rule: Rule, rules: Rules, codebook: Codebook, first: int, second:
 
 def _members(levels: NDArray[np.int64]) -> Bools:
     """Which cells each level has (cells × levels)."""
-    return levels[:, None] == np.arange(levels.max() + 1)
+    members: Bools = levels[:, None] == np.arange(levels.max() + 1)
+    return members
 
 
 def _anything(codebook: Codebook, rules: Rules, name: str) -> Extent:
