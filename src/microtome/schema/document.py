@@ -105,7 +105,7 @@ class Schema(Carded):
         if not self.drafted:  # what is confirmed is declared, wherever it came from
             columns = tuple(replace(column, suggested=None) for column in columns)
         object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "rules", rule_sources(self.rules))
+        object.__setattr__(self, "rules", rule_sources(self.rules) if self.rules else ())
         if self.rules:
             _ = self.ruled  # wrong and clashing ones are refused here
 
@@ -210,7 +210,7 @@ class Schema(Carded):
             index=index,
             aside=aside,
             file=Dialect.from_dict(document["file"]) if "file" in document else None,
-            rules=() if document.get("rules") is None else document["rules"],
+            rules=() if document.get("rules") is None else rule_sources(document["rules"]),
         )
 
     def to_dict(self) -> dict[str, Any]:
