@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from microtome.schema import CategoryCells, Column, ColumnCode, Kind
+from microtome.schema import CategoryCells, CategoryCode, Column, ColumnCode, Kind
 from microtome.synthesis import balancing
 from microtome.synthesis.balancing import BalancedDraws
 
@@ -17,7 +17,7 @@ WIDTHS = (30, 12, 4, 2)
 def code(width: int, levels: NDArray[np.int64] | None = None) -> ColumnCode:
     names = tuple(f"v{number:03d}" for number in range(width))
     counts = np.linspace(50.0, 100.0, width)
-    return ColumnCode(
+    return CategoryCode(
         column=Column(name="c", kind=Kind.CATEGORICAL, categories=names, missing=False),
         cells=CategoryCells(categories=names, other=False, missing=False),
         counts=counts,

@@ -17,7 +17,8 @@ from fit_support import quick_mixture
 from microtome import Column, Schema, Synthesizer
 from microtome.errors import ModelError, SchemaError
 from microtome.generators import MixtureGenerator, MixtureSettings, RowLayout
-from microtome.schema import Codebook, ColumnCode, initial_cells
+from microtome.schema import Codebook, initial_cells
+from microtome.schema.code_kinds import code_from_counts
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.table_model import TableModel
 from support import publish
@@ -105,7 +106,7 @@ def made_up(schema: Schema, *, seed: int = 0, components: int = 8, margins: Any 
         cells = initial_cells(column)
         assert cells is not None
         counts = rng.integers(1, 100, len(cells)).astype(float) if margins is None else margins(column, cells)
-        codes.append(ColumnCode.from_counts(column, cells, counts, noise_scale=0.1, total=float(counts.sum())))
+        codes.append(code_from_counts(column, cells, counts, noise_scale=0.1, total=float(counts.sum())))
     codebook = Codebook(codes=tuple(codes), centred=True)
     shares = torch.tensor(np.concatenate([code.level_margins for code in codes])[None], dtype=torch.float32)
     generator = MixtureGenerator(RowLayout.of(codebook), shares, MixtureSettings(components=components))

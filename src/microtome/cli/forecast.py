@@ -66,7 +66,8 @@ def forecast(
     """
     from microtome.forecasting import forecast as foretold
     from microtome.forecasting.page import COLUMN_HEADINGS, CURVE_HEADINGS, column_rows, curve_rows
-    from microtome.schema import Schema, load_schema
+    from microtome.schema import Schema
+    from microtome.schema_file import load_schema
 
     match None if str(schema) == images.WORD else load_schema(schema):
         case Schema() as declared:

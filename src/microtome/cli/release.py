@@ -21,9 +21,9 @@ from microtome.spool import is_read_once, read_again
 
 if TYPE_CHECKING:
     from microtome.accounting import Account
-    from microtome.images import ImageSet
+    from microtome.images import ImageSchema, ImageSet
     from microtome.published import Artefact
-    from microtome.schema import ImageSchema, Schema
+    from microtome.schema import Schema
 
 
 def ledger_beside(table: Path) -> Path:
@@ -73,6 +73,13 @@ def release(
             "it is kept better. 'target' is that of the schema, 'none' has a little less noise in pairs."
         ),
     ] = "target",
+    triples: Annotated[
+        int,
+        typer.Option(
+            help="aggregates: tables of three columns that a second round may choose, by what pairs do not tell; only "
+            "as many as there are enough records for. 0 for none."
+        ),
+    ] = 32,
     neighbours: Annotated[
         Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
     ] = Neighbours.BLANK_ONE,
@@ -154,6 +161,7 @@ def release(
             kind=kind.value,
             pivot=pivot,
             focus=focus,
+            triples=triples,
             neighbours=neighbours.value,
             accountant=accountant.value,
             directions=directions.value,
@@ -193,7 +201,8 @@ def _subject(
 ) -> tuple[Path, Schema] | tuple[ImageSet, ImageSchema]:
     """What is to be released, and what is public about it; refuses options that are for the other of the two."""
     from microtome.images import read_images
-    from microtome.schema import Schema, load_schema
+    from microtome.schema import Schema
+    from microtome.schema_file import load_schema
 
     declared = None if str(schema) == images.WORD else load_schema(schema)
     if isinstance(declared, Schema):
@@ -216,7 +225,7 @@ def _check_files(
 ) -> None:
     """Name all files that are not as they have to be, before any is worked with."""
     from microtome.published import check_output
-    from microtome.schema import load_schema
+    from microtome.schema_file import load_schema
 
     with together() as attempts:
         with attempts:

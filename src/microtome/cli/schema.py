@@ -124,8 +124,10 @@ def confirm(
     A draft has its types from the table: one record can turn whole numbers into decimals, or numbers into text. What is
     shown here is published with the release, so confirm what you would say of the table without having seen it.
     """
-    from microtome.schema import ImageSchema, Schema, load_schema
+    from microtome.images import ImageSchema
+    from microtome.schema import Schema
     from microtome.schema.document import confirmed_text
+    from microtome.schema_file import load_schema
 
     described = load_schema(schema)
     if isinstance(described, ImageSchema):
@@ -194,7 +196,9 @@ def import_(
 def edit(schema: Annotated[Path, typer.Argument(help="YAML file of a table to change.")]) -> None:
     """Change a schema in the terminal, question by question; the file is written whole, at the end."""
     from microtome.cli import schema_editor
-    from microtome.schema import ImageSchema, Schema, load_schema
+    from microtome.images import ImageSchema
+    from microtome.schema import Schema
+    from microtome.schema_file import load_schema
 
     match load_schema(schema):
         case ImageSchema():
@@ -209,7 +213,9 @@ def check(
     quiet: Quiet = False,
 ) -> None:
     """Check a schema without touching any table."""
-    from microtome.schema import ImageSchema, Schema, load_schema
+    from microtome.images import ImageSchema
+    from microtome.schema import Schema
+    from microtome.schema_file import load_schema
 
     match load_schema(schema):
         case ImageSchema() as layout:

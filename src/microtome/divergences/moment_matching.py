@@ -40,8 +40,8 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from microtome.divergences.directions import Block, check_blocks
 from microtome.divergences.singular_values import Denoising, denoise
+from microtome.divergences.slice_frames import Block, check_blocks
 from microtome.errors import ParameterError
 
 Array = Tensor | np.ndarray

@@ -20,7 +20,7 @@ from microtome import __version__
 from microtome.errors import ParameterError, TableError
 from microtome.evaluation.anonymity import anonymeter_risks
 from microtome.evaluation.attacks import FALSE_ALARMS, attack, most_members_found
-from microtome.evaluation.coded_table import CodedTable, code_tables, sampled, shuffled_columns
+from microtome.evaluation.comparable_table import ComparableTable, code_tables, sampled, shuffled_columns
 from microtome.evaluation.detector import detect
 from microtome.evaluation.distributions import compare_column
 from microtome.evaluation.drafting import schema_of
@@ -259,7 +259,9 @@ def _against_release(release: Release, synthetic: Any, seed: int, progress: Prog
     return figures
 
 
-def _split(real: CodedTable, holdout: CodedTable | None, rng: np.random.Generator) -> tuple[CodedTable, CodedTable]:
+def _split(
+    real: ComparableTable, holdout: ComparableTable | None, rng: np.random.Generator
+) -> tuple[ComparableTable, ComparableTable]:
     """Rows to train on and rows to test on: the held-out ones, or a quarter of the real ones."""
     if holdout is not None:
         return real, holdout
@@ -269,7 +271,7 @@ def _split(real: CodedTable, holdout: CodedTable | None, rng: np.random.Generato
 
 
 def _metrics(
-    real: CodedTable, made: CodedTable, train: CodedTable, test: CodedTable, target: str | None
+    real: ComparableTable, made: ComparableTable, train: ComparableTable, test: ComparableTable, target: str | None
 ) -> dict[str, float | None]:
     """The five metrics of the paper."""
     learnt = None if target is None else binary_logistic_regression(train, test, target)

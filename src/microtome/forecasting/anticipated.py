@@ -95,7 +95,7 @@ class Anticipated:
                 return self._noise_of_moments(slices) if self.settings.fills_rows else None
 
     def _noise_of_moments(self, slices: SlicePlan) -> Floats:
-        """Noise of tables that are second moments of noisy rows, as ``published.moments`` knows it."""
+        """Noise of tables that are second moments of noisy rows, as ``published.second_moments`` knows it."""
         variance = slices.for_rows(self.codebook.dim).noise_scale ** 2
         num_rows = padded_rows(self.settings, self.num_rows)
         present = self.num_rows * (self.settings.subsample or 1.0) / num_rows

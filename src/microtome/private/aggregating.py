@@ -40,6 +40,7 @@ from microtome.accounting import Event, FailureEvent, GaussianEvent
 from microtome.errors import MicrotomeError, ParameterError
 from microtome.private.plan import ROUNDING, unit_noise
 from microtome.private.randomness import Randomness, noisy_counts
+from microtome.private.second_round import MOST_COLUMNS, Round, plan_round, strongest_columns
 from microtome.schema import Codebook, Schema
 from microtome.schema.column_code import ColumnCode
 from microtome.settings import NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings
@@ -82,6 +83,7 @@ class AggregatePlan:
         focus: Position of the column by whose groups pairs are counted once more, or ``None``.
         groups: The group of each of its levels; one group without a focus.
         triple_noise: Noise of the counts of each pair of columns by group; 0 where not measured.
+        round: What is left to a second round, which chooses tables of three columns.
         events: What this pass does to the data.
     """
 
@@ -92,6 +94,7 @@ class AggregatePlan:
     focus: int | None
     groups: NDArray[np.int64]
     triple_noise: NDArray[np.float64]
+    round: Round
     events: tuple[Event, ...]
 
     @property
@@ -152,6 +155,7 @@ def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event
     columns = len(schema.columns)
     tables = columns * (columns - 1) // 2 + (0 if choose_pivot(settings, schema) is None else columns)
     tables += 0 if choose_focus(settings, schema) is None else (columns - 1) * (columns - 2) // 2
+    tables += settings.triples
     touched = max(settings.neighbours.cells_changed * tables, 1)
     failure = FailureEvent(probability=touched * ROUNDING, reason="rounding of the tables")
     unit = unit_noise(settings, [*spent, failure])
@@ -168,7 +172,16 @@ def plan_aggregates(
     first, pairs = _table_weights(codebook, pivot, target)
     focus = choose_focus(settings, schema)
     groups = np.zeros(1, np.int64) if focus is None else level_groups(codebook.codes[focus])
-    noise = budget.unit_noise * math.sqrt(settings.neighbours.cells_changed)
+    changed = settings.neighbours.cells_changed
+    second = plan_round(
+        math.comb(min(len(_varied(codebook, pivot, focus)), MOST_COLUMNS), 3),
+        MOST_GROUPS**3,
+        unit_noise=budget.unit_noise,
+        total=total,
+        cells_changed=changed,
+        most=settings.triples,
+    )
+    noise = budget.unit_noise * math.sqrt(changed / (1.0 - second.share))
     triples = _triple_weights(codebook, focus, groups, total / (noise * math.sqrt(max(np.triu(pairs, 1).sum(), 1.0))))
     weight = float(first.sum() + np.triu(pairs + triples, 1).sum())
     return AggregatePlan(
@@ -179,8 +192,21 @@ def plan_aggregates(
         focus=focus,
         groups=groups,
         triple_noise=_noise(triples, noise, weight),
+        round=second,
         events=budget.events,
     )
+
+
+def _varied(codebook: Codebook, pivot: int | None, focus: int | None) -> list[int]:
+    """Columns that may be in a table of three of the second round. With a pivot, or the focus, there is one already."""
+    if pivot is not None:
+        return []
+    return [column for column, code in enumerate(codebook.codes) if code.num_levels > 1 and column != focus]
+
+
+def round_candidates(plan: AggregatePlan, codebook: Codebook, second: NDArray[np.float64]) -> list[int]:
+    """The columns that the second round looks at."""
+    return strongest_columns(_varied(codebook, plan.pivot, plan.focus), second, codebook)
 
 
 def level_groups(code: ColumnCode) -> NDArray[np.int64]:

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from microtome.errors import MicrotomeError, together
 from microtome.private.domain import Domain
 from microtome.private.histograms import (
+    DenseHistogram,
     Histogram,
     SparseHistogram,
     category_histogram,
@@ -43,9 +44,9 @@ from microtome.schema import (
     Cells,
     Codebook,
     Column,
-    ColumnCode,
     Fineness,
     Schema,
+    code_from_counts,
     initial_cells,
     rounding_classes,
 )
@@ -142,7 +143,7 @@ class Tally:
                 stream = randomness.stream("profile-rounding", index)
                 rounding = self._rounding[index].noisy(rounding_scales[index], stream), rounding_scales[index]
             codes.append(
-                ColumnCode.from_counts(
+                code_from_counts(
                     column,
                     cells,
                     counts,
@@ -177,14 +178,15 @@ class Tally:
 
         Counting them would touch a record twice.
         """
-        histogram, cells = self._histograms[index], self._cells[index]
-        if not isinstance(histogram, SparseHistogram):
-            return cells, histogram.noisy(scale, stream)
-        assert isinstance(cells, CategoryCells)
-        shown, noisy = histogram.shown(scale, budget.threshold(scale), stream, known=set(cells.categories))
-        counts = noisy if cells.missing else noisy[:-1]
-        found = replace(cells, categories=tuple(shown))  # type: ignore[arg-type]
-        return found, np.insert(counts, len(shown), total - counts.sum())
+        match self._histograms[index], self._cells[index]:
+            case DenseHistogram() as histogram, cells:
+                return cells, histogram.noisy(scale, stream)
+            case SparseHistogram() as values, CategoryCells() as named:
+                shown, noisy = values.shown(scale, budget.threshold(scale), stream, known=set(named.categories))
+                counts = noisy if named.missing else noisy[:-1]
+                found = replace(named, categories=tuple(shown))  # type: ignore[arg-type]
+                return found, np.insert(counts, len(shown), total - counts.sum())
+        raise MicrotomeError(f"column {self._columns[index].name!r}: numbers alone are no profile; nothing is released")
 
     def _cells_of(self, place: int, column: Column) -> Cells:
         if place in self._domains:

@@ -8,7 +8,7 @@ the profile's μ², and what they leave is the profile's: whatever is found, the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import Self, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from microtome.private import number_search
 from microtome.private.category_search import CategoryFinding
 from microtome.private.cell_index import cell_indices
 from microtome.private.domain import WEIGHTS, Answer, Domain, Finding, Question
-from microtome.private.histograms import SparseHistogram
+from microtome.private.histograms import DenseHistogram, SparseHistogram
 from microtome.private.passes import Pass, Published
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import Randomness
@@ -114,10 +114,14 @@ class SearchPass:
         return self._following({finding.index: finding.domain() for finding in self._findings}, self._budget)
 
     def _answer(self, question: Question, scale: float, stream: np.random.Generator) -> Answer:
-        if isinstance(question.histogram, SparseHistogram):
-            values, counts = question.histogram.shown(scale, self._budget.threshold(scale), stream)
-            return Answer(counts=counts, values=values)
-        return Answer(counts=question.histogram.noisy(scale, stream))
+        match question.histogram:
+            case SparseHistogram() as sparse:
+                values, counts = sparse.shown(scale, self._budget.threshold(scale), stream)
+                return Answer(counts=counts, values=values)
+            case DenseHistogram() as dense:
+                return Answer(counts=dense.noisy(scale, stream))
+            case never:
+                assert_never(never)
 
 
 def start_search(schema: Schema, budget: ProfileBudget, following: Following) -> Pass:

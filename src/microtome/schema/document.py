@@ -21,9 +21,11 @@ import yaml
 from microtome.card import Card, Carded
 from microtome.errors import SchemaError, together
 from microtome.schema.aside import Action, Aside
-from microtome.schema.column import Column, Kind
+from microtome.schema.column import Column
 from microtome.schema.dialect import Dialect
-from microtome.schema.rule_reading import plain_source, read_rules, rule_sources, with_files
+from microtome.schema.kind import Kind
+from microtome.schema.rule_document import plain_source, rule_sources, with_files
+from microtome.schema.rule_reading import read_rules
 from microtome.schema.rules import Rules, RuleSource
 from microtome.schema.yaml_document import contents_of, parse_document, read_document
 

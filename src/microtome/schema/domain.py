@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from microtome.schema.cells import NumberCells
-from microtome.schema.column import Column, Kind
+from microtome.schema.column import Column
 from microtome.schema.grid import both_sides
 
 MOST_PARTS = 128
@@ -192,10 +192,9 @@ def is_crowded(cells: NumberCells, counts: Floats, noise_scale: float, *, step: 
 
 
 def _scale_edges(column: Column) -> Floats:
-    if column.kind in (Kind.DATE, Kind.DATETIME):
-        days = np.array([(dt.date(year, 1, 1) - dt.date(1970, 1, 1)).days for year in _DECADES], dtype=float)
-        return days * (86_400e6 if column.kind is Kind.DATETIME else 1.0)
-    integral = column.kind is Kind.INTEGER
+    if column.kind.is_temporal:
+        return np.array([column.to_number(dt.date(year, 1, 1)) for year in _DECADES])
+    integral = column.kind.is_integral
     first, last = _EXPONENTS_OF_WHOLE if integral else _EXPONENTS_OF_FLOATS
     edges = np.unique(both_sides(np.exp2(np.arange(first, last + 1, dtype=float)), integral))
     return _within_type(edges, column) if "int" in column.dtype else edges

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells, numbers_to_arrow
-from microtome.schema.column import Column, Kind, Value
+from microtome.schema.column import Column, Value
 from microtome.schema.formula import Bools, Extent, Floats
 
 Ints = NDArray[np.int64]
@@ -42,22 +42,13 @@ class Scale:
         """The scale of a column; ``shared`` has the places of names in all columns."""
         if has_numbers(column):
             return cls(column=column, names=None)
-        match column.kind:
-            case Kind.ORDERED:
-                return cls(
-                    column=column, names={value: float(place) for place, value in enumerate(column.categories or ())}
-                )
-            case _:
-                return cls(column=column, names=shared)
+        own = {value: float(place) for place, value in enumerate(column.categories or ())}
+        return cls(column=column, names=own if column.kind.facts.is_ordered else shared)
 
     @property
     def is_ordered(self) -> bool:
         """Whether its values can be smaller and larger."""
-        match self.column.kind:
-            case Kind.ORDERED:
-                return True
-            case _:
-                return self.names is None
+        return self.names is None or self.column.kind.facts.is_ordered
 
     @property
     def step(self) -> float | None:
@@ -177,13 +168,9 @@ class Scale:
 
 def has_numbers(column: Column) -> bool:
     """Whether the values are numbers, dates or times, and so places by themselves."""
-    match column.kind:
-        case Kind.ORDERED | Kind.BOOLEAN:
-            return False
-        case Kind.CATEGORICAL:
-            return "int" in column.dtype or "float" in column.dtype
-        case Kind.INTEGER | Kind.FLOAT | Kind.DATE | Kind.DATETIME | Kind.TIME:
-            return True
+    if not column.kind.is_categorical:
+        return True
+    return not column.kind.facts.is_ordered and ("int" in column.dtype or "float" in column.dtype)
 
 
 def _numbers(values: pa.Array) -> NDArray[np.float64]:

@@ -23,12 +23,13 @@ from microtome.divergences import Denoising, MomentMatching, MomentSettings, Rel
 from microtome.errors import ParameterError
 from microtome.generators import Generator, MixtureGenerator, RowLayout
 from microtome.published import AggregatesRelease
-from microtome.published.moments import combined, level_margins, margin_noise
+from microtome.published.second_moments import combined, level_margins, margin_noise
 from microtome.schema import project_to_simplex
 from microtome.training.correlations import Correlations
 from microtome.training.focus import FocusTables
 from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, Judge, LossMix, on_encoded
 from microtome.training.rule_cells import forbidden_pairs, with_rules
+from microtome.training.triples import ChosenTables
 
 Floats = NDArray[np.float64]
 _LEAST = 1e-9
@@ -141,8 +142,20 @@ class AggregateLoss:
             self._focus = FocusTables(
                 release, focus, held_out=held_out, seen=_seen_settings(exact), unseen=UNSEEN, generator=generator
             )
+        self._chosen = None
+        if release.mechanism.triples is not None:
+            self._chosen = ChosenTables(
+                release,
+                release.mechanism.triples,
+                held_out=held_out,
+                num_entries=self._train[0].num_entries,
+                halves=not exact,
+                generator=generator,
+            )
         self._codebook = release.codebook
-        self._unit = max(sum(one.signal() for one in self._trained), LEAST_SIGNAL)
+        signal = sum(one.signal() for one in self._trained)
+        signal += 0.0 if self._chosen is None else self._chosen.signal(self._chosen.train)
+        self._unit = max(signal, LEAST_SIGNAL)
 
     @property
     def _trained(self) -> list[MomentMatching]:
@@ -163,6 +176,8 @@ class AggregateLoss:
         tables = torch.stack([second for _, second in parts]).sum() + self._correlations(encoded)
         if self._focus is not None:
             tables = tables + self._focus.errors(self._focus.train, encoded[0])
+        if self._chosen is not None:
+            tables = tables + self._chosen.error(self._chosen.train, self._train[0].decoded(encoded[0]))
         loss = tables / self._unit + MARGIN_WEIGHT * margins
         return loss + self._known(distributions) / self._unit if distributions else loss
 
@@ -180,11 +195,17 @@ class AggregateLoss:
         judges = [*self._judge, *(self._focus.judge if self._focus else [])]
         pairs = list(zip(judges, self._trained, strict=True))
         shift = self._independent_shift
-        unit = max(sum(held_out.signal(train) for held_out, train in pairs) + shift, LEAST_SIGNAL)
+        unit = sum(held_out.signal(train) for held_out, train in pairs) + shift
         errors = [held_out.signal_error(train) for held_out, train in pairs]
+        independent = sum(one.signal() for one in judges) + shift
+        if self._chosen is not None:
+            unit += self._chosen.held_out_signal()
+            errors.append(self._chosen.signal_error())
+            independent += self._chosen.signal(self._chosen.judge)
+        unit = max(unit, LEAST_SIGNAL)
         return Judge(
             value=self._held_out,
-            independent=sum(one.signal() for one in judges) + shift,
+            independent=independent,
             unit=unit,
             score_error=float(np.linalg.norm(errors)) / unit,
         )
@@ -200,7 +221,11 @@ class AggregateLoss:
     def _held_out(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
         encoded, _ = _by_class(model, latent)
         found = sum(float(judge(rows)) for judge, rows in zip(self._judge, encoded, strict=True))
-        return found if self._focus is None else found + float(self._focus.errors(self._focus.judge, encoded[0]))
+        if self._focus is not None:
+            found += float(self._focus.errors(self._focus.judge, encoded[0]))
+        if self._chosen is not None:
+            found += float(self._chosen.error(self._chosen.judge, self._train[0].decoded(encoded[0])))
+        return found
 
 
 def _by_class(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from microtome.images.image_schema import KEY, ImageSchema
 from microtome.schema.document import Schema
-from microtome.schema.image import KEY, ImageSchema
-from microtome.schema.rule_reading import with_files
+from microtome.schema.rule_document import with_files
 from microtome.schema.yaml_document import contents_of, read_document
 
 
