@@ -139,7 +139,7 @@ def confirm(
     wanted = described if suggestions.are_kept else described.without_suggestions()
     before = schema.read_text(encoding="utf-8")
     after = confirmed_text(before, suggestions=suggestions.are_kept)
-    if Schema.loads(after) != wanted.confirm():
+    if Schema.loads(after, folder=schema.parent) != wanted.confirm():
         raise ParameterError(
             f"{schema}: 'drafted: true' or a suggestion does not stand on a line of its own; change it by hand"
         )
@@ -158,6 +158,8 @@ def _show(schema: Schema, *, keep: bool) -> None:
         console.print(line, soft_wrap=True)
     for aside in schema.aside:
         console.print(f"  {plain(aside.name)}: not released ({aside.action})", soft_wrap=True)
+    for rule in schema.ruled.all:
+        console.print(f"  rule: {plain(rule.text)}", soft_wrap=True)
 
 
 @app.command("import", cls=Verb)
@@ -220,5 +222,7 @@ def check(
             found, draft = f"{layout.num_classes} classes of images", ""
         case Schema() as table:
             found = f"{len(table.columns)} columns"
+            if table.rules:
+                found += f" and {len(table.rules)} rules that can hold together"
             draft = " It is a draft: read it, then 'microtome schema confirm'." if table.drafted else ""
     console.print(f"{plain(schema)}: {found}, no errors.{draft}", soft_wrap=True)

@@ -29,6 +29,7 @@ from microtome.evaluation.figures import Figures, PromiseFigures, TableSize
 from microtome.evaluation.html_page import HtmlPage
 from microtome.evaluation.pairs import compare_pairs
 from microtome.evaluation.released_pairs import compare_with_release
+from microtome.evaluation.rule_check import rules_in_words
 from microtome.evaluation.tables import RawTable, read_table, some_rows
 from microtome.evaluation.utility import binary_logistic_regression, utility
 from microtome.evaluation.verdict import judge
@@ -222,6 +223,7 @@ def _against_release(release: Release, synthetic: Any, seed: int, progress: Prog
     stages = _Stages(progress, 3)
     raw = read_table(synthetic, "the synthetic table", release.schema)
     coded, notes = code_tables([raw], release.schema)
+    notes += rules_in_words(raw, release.schema)
     made = sampled(coded[0], _COUNTED_ROWS, rng)
     stages.done("read")
     columns, pairs = compare_with_release(release, made, rng)

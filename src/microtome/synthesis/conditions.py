@@ -31,11 +31,13 @@ class Condition:
         column: Position of the column.
         code: The column's code with margins and cells cut to what is allowed.
         met: Probability that a value of each level meets the condition.
+        allowed: Which cells of ``code`` meet it, likely or not.
     """
 
     column: int
     code: ColumnCode
     met: Floats
+    allowed: NDArray[np.bool_]
 
 
 def parse_conditions(codebook: Codebook, wanted: Mapping[str, Any]) -> list[Condition]:
@@ -109,7 +111,8 @@ def _condition(column: int, code: ColumnCode, value: Any) -> Condition:
     met = np.divide(left, total, out=np.zeros_like(total), where=total > 0)
     if not met.any():
         raise ModelError(f"column {code.column.name!r} is never {value!r} in this model: the condition is impossible")
-    return Condition(column=column, code=cut, met=met)
+    even = replace(code, margins=np.ones(len(code.cells)))
+    return Condition(column=column, code=cut, met=met, allowed=_cut(even, values).margins > 0)
 
 
 def _plain(value: Any) -> Any:

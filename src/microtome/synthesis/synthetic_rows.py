@@ -62,7 +62,7 @@ class SyntheticRows:
         """The rows in pieces that fit in memory."""
         random = torch.Generator().manual_seed(self.seed)
         rng = np.random.default_rng(self.seed)
-        codes = self._codes()
+        codes = self.codes
         draws = BalancedDraws(codes, num_rows)
         for first in range(0, num_rows, CHUNK_ROWS):
             count = min(CHUNK_ROWS, num_rows - first)
@@ -77,7 +77,8 @@ class SyntheticRows:
                 arrays = [code.draw(levels[:, column], rng) for column, code in enumerate(codes)]
             yield pa.table(arrays, names=[code.column.name for code in codes])
 
-    def _codes(self) -> list[ColumnCode]:
+    @property
+    def codes(self) -> list[ColumnCode]:
         """The columns' codes, cut to what the conditions allow."""
         cut = {condition.column: condition.code for condition in self.conditions}
         return [cut.get(column, code) for column, code in enumerate(self.codebook.codes)]

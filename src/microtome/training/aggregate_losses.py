@@ -29,6 +29,7 @@ from microtome.training.certainty import Certainty
 from microtome.training.correlations import Correlations
 from microtome.training.focus import FocusTables
 from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, Judge, LossMix, on_encoded
+from microtome.training.rule_cells import forbidden_pairs, with_rules
 from microtome.training.triples import ChosenTables
 
 Floats = NDArray[np.float64]
@@ -256,7 +257,7 @@ def thinned_moments(
     release: AggregatesRelease, margins: Floats, held_out: float, batch_size: int, generator: torch.Generator
 ) -> tuple[list[ReleasedMoments], list[ReleasedMoments]]:
     """The moments of every class as training sees them, and as the judge does."""
-    noise = release.second_noise()
+    noise, forbidden = release.second_noise(), forbidden_pairs(release)
     sizes = np.maximum(class_shares(release) * release.num_records, 1.0)
     ratio = np.sqrt(held_out / (1.0 - held_out))
     seen, unseen = [], []
@@ -279,7 +280,7 @@ def thinned_moments(
                 second_noise=noise / size / np.sqrt(held_out),
             )
         )
-    return seen, unseen
+    return [with_rules(one, forbidden) for one in seen], [with_rules(one, forbidden) for one in unseen]
 
 
 def _matching(release: AggregatesRelease, moments: ReleasedMoments, settings: MomentSettings) -> MomentMatching:
