@@ -19,8 +19,7 @@ from fit_support import LatentClasses, RowsOnly, quick
 from microtome.errors import ModelError, OutputError, ParameterError, ReleaseError
 from microtome.generators import RowLayout
 from microtome.published import Release
-from microtome.synthesis import Synthesizer
-from microtome.synthesis import synthetic_rows
+from microtome.synthesis import Synthesizer, synthetic_rows
 from microtome.synthesis.synthetic_rows import CHUNK_PIECES, PIECE_ROWS
 from microtome.training import Checkpoint, read_tensors, write_tensors
 from support import fill_disk

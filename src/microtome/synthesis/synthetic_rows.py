@@ -107,7 +107,7 @@ class SyntheticRows:
             return self.codebook.decode(self.generator(latent).double().numpy())
 
     def _pool(self, generator: ColumnwiseGenerator, count: int, random: torch.Generator) -> Pool:
-        """What to draw a piece of rows from: all components of a mixture, or as many latents of a network as it takes."""
+        """What to draw a piece of rows from: all components of a mixture, or latents of a network."""
         if self._components is not None:
             return self._components
         size = _POOL_ROWS if self.conditions else count
