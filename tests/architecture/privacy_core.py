@@ -42,6 +42,7 @@ FIRST_TIER = {
     "private/searching.py": "the passes before the profile",
     "private/profile.py": "the profile: histograms of all columns",
     "schema/codebook.py": "a record as a vector in the unit ball",
+    "private/pair_counts.py": "how often levels of two columns occur together",
     "private/aggregating.py": "the second pass of aggregates: tables of pairs",
     "schema/fixed_point.py": "arithmetic that is the same for a record wherever it stands",
     "private/slicing.py": "the second pass of records: slices",

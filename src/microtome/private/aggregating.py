@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from microtome.accounting import Event, FailureEvent, GaussianEvent
 from microtome.errors import MicrotomeError, ParameterError
+from microtome.private.pair_counts import pair_counts
 from microtome.private.plan import ROUNDING, unit_noise
 from microtome.private.randomness import Randomness, noisy_counts
 from microtome.schema import Codebook, Schema
@@ -211,7 +212,6 @@ class AggregateTally:
 
     def __init__(self, codebook: Codebook, plan: AggregatePlan) -> None:
         self._codebook, self._plan, self._lock = codebook, plan, Lock()
-        self._starts = np.array([block.start for block in codebook.blocks])
         self._widths = np.array([block.width for block in codebook.blocks])
         self.num_rows = 0
         self._first = np.zeros((plan.num_parts, codebook.dim))
@@ -221,14 +221,11 @@ class AggregateTally:
         """Count the rows of a block, given as levels (rows × columns)."""
         if ((levels < 0) | (levels >= self._widths)).any():
             raise MicrotomeError("a level is outside its column; nothing was released")
-        one_hot = np.zeros((len(levels), self._codebook.dim), np.float32)
-        one_hot[np.arange(len(levels))[:, None], self._starts + levels] = 1.0
         parts = self._plan.parts_of(levels)
         for number in range(self._plan.num_parts):
-            rows = one_hot[parts == number]
-            first, second = rows.sum(axis=0, dtype=np.float64), (rows.T @ rows).astype(np.float64)
+            second = pair_counts(levels.T[:, parts == number], self._widths.tolist())
             with self._lock:
-                self._first[number] += first
+                self._first[number] += second.diagonal()
                 self._second[number] += second
         with self._lock:
             self.num_rows += len(levels)

@@ -195,7 +195,7 @@ class PairTablePass:
 
     def __init__(self, settings: PrivacySettings, schema: Schema, profile: Profile, budget: TableBudget) -> None:
         codebook = profile.codebook
-        self.width = codebook.dim
+        self.width = _NUMBERS_A_COLUMN * len(codebook.codes)
         self._plan = plan_aggregates(settings, schema, codebook, budget, profile.total)
         self._settings, self._schema, self._codebook = settings, schema, codebook
         self._tally = AggregateTally(codebook, self._plan)

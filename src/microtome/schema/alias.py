@@ -26,6 +26,7 @@ class AliasTable:
 
     def __init__(self, shares: Floats) -> None:
         self._width = shares.shape[1]
+        shares = shares / shares.max(axis=1, keepdims=True)  # sums of the smallest floats have no inverse
         thresholds, aliases = _parts(shares * (self._width / shares.sum(axis=1, keepdims=True)))
         whole = np.minimum(thresholds * 2.0**32, 2.0**32 - 1.0).astype(np.uint64)
         self._packed: NDArray[np.uint64] = ((whole << _BITS) | aliases.astype(np.uint64)).ravel()
