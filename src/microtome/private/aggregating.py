@@ -22,7 +22,8 @@ What two columns share differs from level to level of a third, and no pair tells
 target, all pairs of other columns are counted once more by groups of its levels (*third*): tables of three columns
 beside those of two, not in their place. How much of the budget they get follows from what they can show: with m
 records expected in each of K cells under noise σ, a table stands out by x = m²·√K/σ², and gets the share x²/(1 + x²)
-of what it would get at best. Where there are few records that is next to nothing.
+of what it would get at best. Where there are few records that is next to nothing. Tables of many columns have no focus
+unless one is named: they would be four times as large for tables that say nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from microtome.errors import MicrotomeError, ParameterError
 from microtome.private.pair_counts import pair_counts
 from microtome.private.plan import ROUNDING, unit_noise
 from microtome.private.randomness import Randomness, noisy_counts
-from microtome.schema import Codebook, Schema
+from microtome.schema import WIDE, Codebook, Schema
 from microtome.schema.column_code import ColumnCode
 from microtome.settings import NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings
 
@@ -141,6 +142,8 @@ def choose_focus(settings: PrivacySettings, schema: Schema) -> int | None:
         if settings.focus == TARGET:
             return None
         raise ParameterError("a pivot counts everything by its classes: no focus beside it; take one of them")
+    if settings.focus == TARGET and len(schema.columns) > WIDE:
+        return None
     return schema.names.index(name)
 
 

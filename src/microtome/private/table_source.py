@@ -24,9 +24,9 @@ from microtome.private.memory import check_memory
 from microtome.private.passes import Blocks, Pass, Plan, Published
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import (
-    FINENESS,
     ProfilePlan,
     SlicePlan,
+    fineness_of,
     padded_rows,
     plan_profile,
     plan_slices,
@@ -162,7 +162,7 @@ class ProfilePass:
             randomness,
             num_records=num_records,
             centred=self._settings.neighbours.centred,
-            fineness=FINENESS[self._settings.kind],
+            fineness=fineness_of(self._settings, self._tally.num_columns),
         )
 
 
@@ -379,7 +379,7 @@ def levels_of(block: pa.Table, codebook: Codebook) -> NDArray[np.int64]:
 def _longest(settings: PrivacySettings, schema: Schema, profile: ProfilePlan, num_records: int) -> int:
     """The longest that rows can be under this noise. Only public facts and the number of records enter."""
     rare = [rare_share(scale, num_records) for scale in least_noise(schema.columns, profile.budget)]
-    return largest_dim(schema, FINENESS[settings.kind], rare) or 0
+    return largest_dim(schema, fineness_of(settings, len(schema.columns)), rare) or 0
 
 
 def _profile_bytes(schema: Schema) -> int:

@@ -11,7 +11,7 @@ from microtome.schema.grid import initial_cells
 from microtome.schema.image import ImageSchema
 from microtome.schema.image_code import ImageCode
 from microtome.schema.loading import load_schema
-from microtome.schema.margins import COARSE, FINE, Fineness, project_to_simplex
+from microtome.schema.margins import COARSE, FINE, WIDE, Fineness, for_width, project_to_simplex
 from microtome.schema.rounding import Rounding, RoundingClasses, rounding_classes
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "DTYPES",
     "FINE",
     "OTHER",
+    "WIDE",
     "Action",
     "Aside",
     "Block",
@@ -37,6 +38,7 @@ __all__ = [
     "Rounding",
     "RoundingClasses",
     "Schema",
+    "for_width",
     "initial_cells",
     "largest_dim",
     "load_schema",
