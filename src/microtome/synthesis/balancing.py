@@ -38,6 +38,8 @@ _STRONGEST_PAIR, _STRONGEST = 0.7, 3.0
 _BLOCKS, _FEWEST_ROWS, _MOST_ROWS = 32, 64, 4096
 """Few rows are drawn in small blocks, so that there are enough of them to make up for each other; for a row of a large
 block there is less to remember."""
+_MOST_COLUMNS = 128
+"""Columns up to which rows are balanced: it costs by pairs of them, and what a release tells of a pair gets less."""
 _ALL_BALANCED, _NONE_BALANCED = 1 << 17, 1 << 20
 """Numbers of rows up to which all are balanced, and from which on none is."""
 
@@ -57,7 +59,8 @@ class BalancedDraws:
         self._size = int(widths.sum())
         self._order = [int(column) for column in np.argsort(widths, kind="stable")[::-1] if widths[column] > 1]
         share = (_NONE_BALANCED - num_rows) / (_NONE_BALANCED - _ALL_BALANCED)
-        self._share = float(np.clip(share, 0.0, 1.0)) if self._size <= pools.MOST_UNITS else 0.0
+        is_narrow = self._size <= pools.MOST_UNITS and len(self._order) <= _MOST_COLUMNS
+        self._share = float(np.clip(share, 0.0, 1.0)) if is_narrow else 0.0
         self._due = 0.0
         remembered = self._size if self._share else 0
         self._missing_alone = np.zeros(remembered)
