@@ -35,11 +35,11 @@ from microtome.private.searching import (
 )
 from microtome.private.slicing import MOST_COORDINATES
 from microtome.published import ReleaseKind
-from microtome.schema import COARSE, FINE, Schema, largest_dim, rounding_classes
+from microtome.schema import COARSE, FINE, Fineness, Schema, for_width, largest_dim, rounding_classes
 from microtome.settings import TABLE_PROFILE, PrivacySettings
 
 FINENESS = {ReleaseKind.RECORDS: COARSE, ReleaseKind.AGGREGATES: FINE}
-"""How finely values are told apart, where the schema does not say."""
+"""How finely values are told apart in narrow tables, where the schema does not say."""
 _FAILURE_SHARE = 0.05
 """Share of δ given to each kind of failure that the mechanism can trade against noise."""
 _SEARCH_SHARE = 0.1
@@ -47,6 +47,15 @@ _SEARCH_SHARE = 0.1
 _ROUNDED_UP = 1e-12
 ROUNDING = 2.0**-40
 """Probability that rounding error of 64-bit floats moves one noisy number of a row to another grid step."""
+
+
+def fineness_of(settings: PrivacySettings, num_columns: int) -> Fineness:
+    """How finely values are told apart, where the schema does not say; in aggregates wide tables have fewer levels."""
+    match settings.kind:
+        case ReleaseKind.RECORDS:
+            return FINENESS[settings.kind]
+        case ReleaseKind.AGGREGATES:
+            return for_width(FINENESS[settings.kind], num_columns)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from microtome.schema.dialect import Dialect
 from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
 from microtome.schema.kind import DTYPES, Kind
-from microtome.schema.margins import COARSE, FINE, Fineness, project_to_simplex
+from microtome.schema.margins import COARSE, FINE, WIDE, Fineness, for_width, project_to_simplex
 from microtome.schema.number_code import NumberCode
 from microtome.schema.rounding import Rounding
 from microtome.schema.rounding_classes import RoundingClasses, rounding_classes
@@ -21,6 +21,7 @@ __all__ = [
     "DTYPES",
     "FINE",
     "OTHER",
+    "WIDE",
     "Action",
     "Aside",
     "Block",
@@ -41,6 +42,7 @@ __all__ = [
     "RoundingClasses",
     "Schema",
     "code_from_counts",
+    "for_width",
     "initial_cells",
     "largest_dim",
     "project_to_simplex",

@@ -73,16 +73,15 @@ def _class_counts(release: AggregatesRelease) -> tuple[Floats, Floats]:
     """
     counts, variance = np.zeros_like(release.first), np.full(release.codebook.dim, np.inf)
     first, pairs = np.array(release.mechanism.first_noise), np.array(release.mechanism.pair_noise)
-    blocks = release.codebook.blocks
-    for index, block in enumerate(blocks):
-        part = slice(block.start, block.stop)
-        found = [(release.first[:, part], first[index] ** 2)] if first[index] > 0 else []
-        for other, noise in zip(blocks, pairs[index], strict=True):
-            if noise > 0:
-                table = release.second[:, part, other.start : other.stop]
-                found.append((table.sum(axis=2), other.width * noise**2))
-        if found:
-            estimates, variances = zip(*found, strict=True)
+    widths = np.array([block.width for block in release.codebook.blocks])
+    sums = np.add.reduceat(release.second, np.cumsum(widths) - widths, axis=2)
+    for index, block in enumerate(release.codebook.blocks):
+        part, others = slice(block.start, block.stop), np.flatnonzero(pairs[index] > 0)
+        estimates = [release.first[:, part]] if first[index] > 0 else []
+        variances = [first[index] ** 2] if first[index] > 0 else []
+        estimates += [sums[:, part, other] for other in others]
+        variances += list(widths[others] * pairs[index, others] ** 2)
+        if estimates:
             counts[:, part], own = combined(estimates, [np.full((1, block.width), one) for one in variances])
             variance[part] = own[0]
     return counts, variance
