@@ -144,7 +144,7 @@ class ColumnCode(ABC):
         held = (self.margins[cells] > 0).astype(np.int64)
         rest = held.sum() - np.cumsum(held)
         behind = np.append(rest, 0)[np.searchsorted(owners, owners, side="right")]
-        ends: NDArray[np.float64] = owners + np.where(rest == behind, 1.0, np.clip(shares, 0.0, 1.0))
+        ends = owners.astype(np.float64) + np.where(rest == behind, 1.0, np.clip(shares, 0.0, 1.0))
         return cells.astype(np.int64), ends
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
