@@ -31,7 +31,7 @@ from microtome.private import (
     SystemRandomness,
     TableSource,
     open_table,
-    table_source,
+    sliced_rows,
 )
 from microtome.private.profile import Tally, total_weight
 from microtome.private.profile_budget import ProfileBudget
@@ -226,4 +226,4 @@ def sorted_rows(rows: np.ndarray) -> np.ndarray:
 
 def levels_of(table: pa.Table, codebook: Codebook) -> np.ndarray:
     """The level of every value of a table."""
-    return table_source.levels_of(table.combine_chunks(), codebook)
+    return sliced_rows.levels_of(table.combine_chunks(), codebook)

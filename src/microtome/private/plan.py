@@ -25,7 +25,13 @@ from microtome.accounting import (
 from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.private.profile import total_weight
 from microtome.private.profile_budget import ProfileBudget
-from microtome.private.searching import SEARCH_HISTOGRAMS, chances_to_show, is_searched
+from microtome.private.searching import (
+    SEARCH_HISTOGRAMS,
+    VALUE_HISTOGRAMS,
+    chances_to_show,
+    is_looked_through,
+    is_searched,
+)
 from microtome.private.slicing import MOST_COORDINATES
 from microtome.published import ReleaseKind
 from microtome.schema import COARSE, FINE, Schema, largest_dim, rounding_classes
@@ -161,6 +167,7 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     threshold = _FAILURE_SHARE * settings.delta if chances else 0.0
     histograms = len(schema.columns) + sum(rounding_classes(column) is not None for column in schema.columns)
     histograms += SEARCH_HISTOGRAMS * sum(map(is_searched, schema.columns))
+    histograms += VALUE_HISTOGRAMS * sum(map(is_looked_through, schema.columns))
     touched = histograms * settings.neighbours.cells_changed + 1
     failures: list[Event] = [FailureEvent(probability=touched * ROUNDING, reason="rounding of the profile")]
     if threshold:

@@ -43,7 +43,7 @@ class NumberCode(ColumnCode):
         is where the search has found its numbers.
         """
         column, counts, noise_scale, total = given.column, given.counts, given.noise_scale, given.total
-        found = not given.search_noise
+        found = column.is_declared or not given.search_noise
         if likely is not None:
             cells, counts = _trim(cells, counts, noise_scale, total, likely)
             found = float(counts.sum()) > UNKNOWN * total

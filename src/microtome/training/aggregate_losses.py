@@ -25,6 +25,7 @@ from microtome.generators import Generator, MixtureGenerator, RowLayout
 from microtome.published import AggregatesRelease
 from microtome.published.second_moments import combined, level_margins, margin_noise
 from microtome.schema import project_to_simplex
+from microtome.training.certainty import Certainty
 from microtome.training.correlations import Correlations
 from microtome.training.focus import FocusTables
 from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, Judge, LossMix, on_encoded
@@ -151,6 +152,9 @@ class AggregateLoss:
                 halves=not exact,
                 generator=generator,
             )
+        self._certain = (
+            None if release.pivot is not None or not exact else Certainty(release, self._train[0].num_entries)
+        )
         self._codebook = release.codebook
         signal = sum(one.signal() for one in self._trained)
         signal += 0.0 if self._chosen is None else self._chosen.signal(self._chosen.train)
@@ -177,6 +181,8 @@ class AggregateLoss:
             tables = tables + self._focus.errors(self._focus.train, encoded[0])
         if self._chosen is not None:
             tables = tables + self._chosen.error(self._chosen.train, self._train[0].decoded(encoded[0]))
+        if self._certain is not None:
+            tables = tables + self._certain(self._train[0].decoded(encoded[0]))
         loss = tables / self._unit + MARGIN_WEIGHT * margins
         return loss + self._known(distributions) / self._unit if distributions else loss
 
