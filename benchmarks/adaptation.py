@@ -41,11 +41,10 @@ from microtome.adaptation.target import PrivateTarget
 from microtome.adaptation.unit_images import UnitImages, unit_images
 from microtome.cli.screen import watch
 from microtome.divergences import random_frames
-from microtome.images import ImageSet, read_images
+from microtome.images import ImageSchema, ImageSet, read_images
 from microtome.private.batches import BatchPlan, BatchPrivacy, pay_for_batches, plan_batches
 from microtome.private.randomness import SystemRandomness
 from microtome.published import ImageRelease
-from microtome.schema import ImageSchema
 from microtome.training import Loop
 from results import FOLDER, ResultFile
 
@@ -179,7 +178,16 @@ def _keys(task: str, seed: int, methods: list[str], epsilons: list[float]) -> It
 @lru_cache
 def _plan(epsilon: float, num_records: int, dim: int, num_steps: int) -> BatchPlan:
     privacy = BatchPrivacy(epsilon=epsilon, delta=DELTA)
-    return plan_batches(privacy, num_records=num_records, dim=dim, num_steps=num_steps)
+    usual = SETTINGS
+    return plan_batches(
+        privacy,
+        num_records=num_records,
+        dim=dim,
+        num_steps=num_steps,
+        num_slices=usual.num_slices,
+        slice_dim=usual.slice_dim,
+        batch_size=usual.batch_size,
+    )
 
 
 def _warmed_up(domains: Domains, seed: int) -> Loop:

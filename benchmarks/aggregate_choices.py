@@ -36,7 +36,7 @@ from microtome.generators import MixtureGenerator, MixtureSettings
 from microtome.private.cell_index import cell_indices
 from microtome.private.plan import FINENESS
 from microtome.published import AggregatesRelease, ReleaseKind
-from microtome.published.moments import level_margins
+from microtome.published.second_moments import level_margins
 from microtome.schema import COARSE, FINE
 from microtome.settings import NO_PIVOT
 from microtome.synthesis import Synthesizer

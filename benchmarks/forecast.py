@@ -26,7 +26,7 @@ import numpy as np
 
 from forecast_tables import TABLES, UNSEEN, Case, load_case
 from microtome.api import release
-from microtome.evaluation.coded_table import code_tables
+from microtome.evaluation.comparable_table import code_tables
 from microtome.evaluation.dependence import pair_error
 from microtome.evaluation.fidelity import column_scores
 from microtome.evaluation.pairs import compare_pairs

@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
 from census import TARGET, Task
-from microtome.evaluation.coded_table import CodedTable, code_tables
+from microtome.evaluation.comparable_table import ComparableTable, code_tables
 from microtome.evaluation.fidelity import distribution_metrics
 from microtome.evaluation.pairs import listed_pair_error
 from microtome.evaluation.tables import read_table
@@ -39,9 +39,9 @@ _SEED = 0
 class Tables(NamedTuple):
     """Training rows, synthetic rows and test rows, coded alike."""
 
-    train: CodedTable
-    made: CodedTable
-    test: CodedTable
+    train: ComparableTable
+    made: ComparableTable
+    test: ComparableTable
 
 
 def evaluate(task: Task, synthetic: pd.DataFrame) -> dict[str, float | None]:

@@ -22,8 +22,7 @@ import microtome as mt
 from image_classifiers import accuracies
 from image_merf import FREQUENCIES, PUBLISHED_FREQUENCIES, merf_samples
 from microtome.generators.image import ImageNetworkSettings
-from microtome.images import ImageSet, read_images
-from microtome.schema import ImageSchema
+from microtome.images import ImageSchema, ImageSet, read_images
 from microtome.synthesis import Synthesizer
 from microtome.training import ImageFitSettings
 from microtome.training.image_settings import ImageLossKind, ImageStart

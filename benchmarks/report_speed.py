@@ -30,7 +30,7 @@ from sdmetrics.single_table import (
 )
 
 from microtome.evaluation import report
-from microtome.evaluation.coded_table import CodedTable, code_tables
+from microtome.evaluation.comparable_table import ComparableTable, code_tables
 from microtome.evaluation.fidelity import distribution_metrics
 from microtome.evaluation.tables import read_table
 from microtome.evaluation.utility import binary_logistic_regression
@@ -157,13 +157,13 @@ def _metrics(real: pd.DataFrame, made: pd.DataFrame, repeats: int) -> dict[str, 
     }
 
 
-def _contingency(real: CodedTable, made: CodedTable) -> float:
+def _contingency(real: ComparableTable, made: ComparableTable) -> float:
     return float(distribution_metrics(real, made)["ContingencySimilarity"] or np.nan)
 
 
-def _only(whole: CodedTable, names: list[str]) -> CodedTable:
+def _only(whole: ComparableTable, names: list[str]) -> ComparableTable:
     """Some columns of a table."""
-    return CodedTable(
+    return ComparableTable(
         origin=whole.origin,
         columns=tuple(column for column in whole.columns if column.name in names),
         labels=whole.labels,
@@ -207,7 +207,7 @@ def _whole(real: pd.DataFrame, made: pd.DataFrame) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - start, "parts": parts, "page_bytes": size, "rows": len(real)}
 
 
-def _coded(real: pd.DataFrame, made: pd.DataFrame) -> list[CodedTable]:
+def _coded(real: pd.DataFrame, made: pd.DataFrame) -> list[ComparableTable]:
     schema = Schema(
         columns=(
             *(Column(name=name, kind=Kind.CATEGORICAL) for name in LISTED),

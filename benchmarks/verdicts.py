@@ -22,7 +22,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from microtome.api import release
-from microtome.evaluation.coded_table import code_tables
+from microtome.evaluation.comparable_table import code_tables
 from microtome.evaluation.distributions import compare_column
 from microtome.evaluation.pairs import compare_pairs
 from microtome.evaluation.released_pairs import compare_with_release

@@ -21,7 +21,7 @@ import pytest
 
 from microtome import whole_file
 from microtome.accounting import Ledger
-from microtome.images import ImageSet
+from microtome.images import ImageSchema, ImageSet
 from microtome.private import (
     Door,
     ImageSource,
@@ -39,7 +39,7 @@ from microtome.private.profile import Tally, total_weight
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.searching import SearchPass, chances_to_show, start_search
 from microtome.published import ImageRelease, Release, ReleaseKind
-from microtome.schema import Codebook, Column, ImageSchema, Kind, Schema
+from microtome.schema import Codebook, Column, Kind, Schema
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("MICROTOME_DATA", ROOT.parent / "shared" / "data"))

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from microtome.api import release
     from microtome.evaluation import report
     from microtome.forecasting.prediction import Forecast, forecast
-    from microtome.images import ImageSet, read_images
+    from microtome.images import ImageSchema, ImageSet, read_images
     from microtome.private import draft_schema
     from microtome.published import ImageRelease, Release
-    from microtome.schema import Column, ImageSchema, Schema
+    from microtome.schema import Column, Schema
     from microtome.settings import PrivacySettings, RunSettings
     from microtome.synthesis import Synthesizer
     from microtome.training import FitSettings, ImageFitSettings
@@ -36,7 +36,7 @@ _HOMES = {
     "Forecast": "microtome.forecasting",
     "ImageFitSettings": "microtome.training",
     "ImageRelease": "microtome.published",
-    "ImageSchema": "microtome.schema",
+    "ImageSchema": "microtome.images",
     "ImageSet": "microtome.images",
     "Ledger": "microtome.accounting",
     "PrivacySettings": "microtome.settings",

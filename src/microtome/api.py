@@ -18,12 +18,13 @@ from typing import Any, overload
 from microtome.accounting import Ledger, dataset_name, default_delta
 from microtome.errors import OutputError, ParameterError, noted
 from microtome.forecasting.foresight import foresee, foresee_images
-from microtome.images import ImageSet
+from microtome.images import ImageSchema, ImageSet
 from microtome.private import Door, ImageSource, PrivateImages, Source, SystemRandomness, TableSource, open_table
 from microtome.private.image_rows import open_images
 from microtome.published import Artefact, ImageRelease, Release, keep_temporary
 from microtome.published.signature import Signer
-from microtome.schema import ImageSchema, Schema, load_schema
+from microtome.schema import Schema
+from microtome.schema_file import load_schema
 from microtome.settings import PrivacySettings, RunSettings
 
 _OWN = ("privacy", "anyway", "output", "ledger", "dataset", "sign", "run")
@@ -129,7 +130,7 @@ def release(
     door = Door(
         settings=settings,
         run=run,
-        ledger=ledger if isinstance(ledger, Ledger) else Ledger(ledger),
+        ledger=Ledger.of(ledger),
         dataset=dataset or (dataset_name(files[0]) if files else usual_name),
         randomness=SystemRandomness(),
     )

@@ -19,13 +19,15 @@ from microtome.published import ReleaseKind
 NO_PIVOT = "none"
 NO_FOCUS = "none"
 TARGET = "target"
+MOST_TRIPLES = 32
+"""Tables of three columns that a second round may choose unless told otherwise."""
 TABLE_PROFILE = {ReleaseKind.RECORDS: 0.1, ReleaseKind.AGGREGATES: 0.2}
 """What the profile of a table gets unless told otherwise. Aggregates know pairs so well that rare categories limit
 them."""
 IMAGE_PROFILE = {ReleaseKind.RECORDS: 0.05, ReleaseKind.AGGREGATES: 0.05}
 """What counts of images get unless told otherwise: a number a class, known well enough with little."""
 _BELOW = {"epsilon": math.inf, "delta": 1.0, "profile_share": 1.0, "subsample": 1.0}
-_AT_LEAST = {"num_slices": 1, "slice_dim": 1, "capacity": 2}
+_AT_LEAST = {"num_slices": 1, "slice_dim": 1, "capacity": 2, "triples": 0}
 _FOR_RECORDS = ("directions", "num_slices", "slice_dim", "subsample", "capacity")
 
 
@@ -45,6 +47,8 @@ class PrivacySettings:
             their label.
         focus: For aggregates of a table: the column by groups of whose levels all pairs of other columns are counted
             once more, beside the pairs; ``"target"`` for that of the schema, ``"none"`` for no such tables.
+        triples: For aggregates of a table: how many tables of three columns a second round may choose, for what pairs
+            do not tell; as many of these as there are enough records for.
         neighbours: Which data sets must be hard to tell apart: ``blank-one``, ``add-remove`` or ``replace-one``.
         accountant: How σ is computed from ε and δ: ``exact``, ``renyi`` or, for gaussian directions, ``theorem1``.
         directions: For records: the law of the projection directions, ``orthogonal`` or ``gaussian``.
@@ -71,6 +75,7 @@ class PrivacySettings:
     kind: Choice[ReleaseKind] = Choice(ReleaseKind, ReleaseKind.AGGREGATES)
     pivot: str = NO_PIVOT
     focus: str = TARGET
+    triples: int = MOST_TRIPLES
     neighbours: Choice[Neighbours] = Choice(Neighbours, Neighbours.BLANK_ONE)
     accountant: Choice[Accountant] = Choice(Accountant, Accountant.EXACT)
     directions: Choice[DirectionKind] = Choice(DirectionKind, DirectionKind.ORTHOGONAL)
@@ -115,14 +120,14 @@ class PrivacySettings:
                 if given:
                     what = f"{', '.join(given)} {'is' if len(given) == 1 else 'are'} for records"
                     yield f"{what}; aggregates, the default, need none: say kind records"
-                if self.accountant not in (Accountant.EXACT, Accountant.RENYI):
+                if self.accountant.needs is not None:
                     yield f"the {self.accountant} accountant is for slices; aggregates take exact or renyi"
             case ReleaseKind.RECORDS:
                 yield from self._contradictions_of_records(hides_count)
 
     def _contradictions_of_records(self, hides_count: bool) -> Iterator[str]:
-        if self.pivot != NO_PIVOT or self.focus not in (TARGET, NO_FOCUS):
-            yield "a pivot or a focus is for aggregates; records have none"
+        if self.pivot != NO_PIVOT or self.focus not in (TARGET, NO_FOCUS) or self.triples not in (0, MOST_TRIPLES):
+            yield "a pivot, a focus and triples are for aggregates; records have none"
         if hides_count and self.capacity is None:
             yield (
                 f"{self.neighbours} neighbours protect the number of records, so the release is padded to a public "
@@ -130,9 +135,10 @@ class PrivacySettings:
             )
         if not hides_count and self.capacity is not None:
             yield f"capacity is for add-remove neighbours; with {self.neighbours} the number of records is public"
-        if self.directions is DirectionKind.FIXED or self.accountant is Accountant.PROP2:
+        needed = self.accountant.needs or self.directions
+        if not (self.directions.is_drawn and needed.is_drawn):
             yield "fixed directions, and prop2, are for comparing budgets; a release draws orthogonal or gaussian ones"
-        if self.accountant is Accountant.THEOREM1 and self.directions is not DirectionKind.GAUSSIAN:
+        elif self.directions is not needed:
             yield "theorem1 is the paper's bound for gaussian directions; take these, or the exact accountant"
 
     def public_size(self, num_records: int | None) -> int | None:
@@ -160,7 +166,7 @@ class PrivacySettings:
     @property
     def fills_rows(self) -> bool:
         """Whether directions are one whole orthogonal block, which lets through all of a row and no more."""
-        return self.directions is DirectionKind.ORTHOGONAL and self.num_slices is None
+        return self.directions.is_orthogonal and self.num_slices is None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,8 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
 from microtome.accounting import FailureEvent, GaussianEvent, calibrate_noise, delta, epsilon, gaussian_delta
-from microtome.accounting.renyi import exact_rdp, paper_conversion
+from microtome.accounting.paper import paper_conversion
+from microtome.accounting.renyi import exact_rdp
 from microtome.errors import ParameterError
 
 DRAWS = 40_000

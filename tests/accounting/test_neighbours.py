@@ -9,6 +9,7 @@ from microtome.accounting import Directions, Neighbours, noise_by_accountant
 from microtome.accounting.directions import DirectionKind
 from microtome.accounting.neighbours import _RELATIONS
 from microtome.errors import MicrotomeError
+from microtome.images import ImageSchema
 from microtome.private import PrivacySettings
 from microtome.private.aggregating import plan_tables
 from microtome.private.batches import BatchPrivacy, plan_batches
@@ -16,7 +17,6 @@ from microtome.private.image_plan import plan_image_profile, plan_image_slices, 
 from microtome.private.plan import plan_profile, plan_slices
 from microtome.private.profile import ProfileBudget
 from microtome.published import ReleaseKind
-from microtome.schema import ImageSchema
 from support import people_schema
 
 IMAGES = ImageSchema(height=4, width=3, classes=(0, 1, 2), low=0, high=16, components=5)
@@ -49,9 +49,9 @@ def _settings(kind: ReleaseKind) -> PrivacySettings:
 
 
 def _batches() -> object:
-    privacy = BatchPrivacy(epsilon=2.0, delta=1e-4, num_slices=6, batch_size=30)
+    privacy = BatchPrivacy(epsilon=2.0, delta=1e-4)
     object.__setattr__(privacy, "neighbours", unthought_of())
-    return plan_batches(privacy, num_records=300, dim=6, num_steps=3)
+    return plan_batches(privacy, num_records=300, dim=6, num_steps=3, num_slices=6, slice_dim=1, batch_size=30)
 
 
 LAW = Directions(kind=DirectionKind.ORTHOGONAL, dim=5, num_slices=5, slice_dim=1)

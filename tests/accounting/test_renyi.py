@@ -19,8 +19,9 @@ from microtome.accounting import (
     calibrate_noise,
     epsilon,
 )
+from microtome.accounting.paper import theorem1_rdp
 from microtome.accounting.projection_law import projection_law
-from microtome.accounting.renyi import exact_rdp, theorem1_rdp
+from microtome.accounting.renyi import exact_rdp
 from microtome.errors import ParameterError
 
 

@@ -49,8 +49,10 @@ def train(objective: AdaptationObjective, steps: int) -> None:
 
 
 def private_target(images: np.ndarray, network: AdaptationNetwork) -> PrivateTarget:
-    privacy = BatchPrivacy(epsilon=EPSILON, delta=DELTA, num_slices=80, batch_size=64)
-    plan = plan_batches(privacy, num_records=len(images), dim=network.dim, num_steps=16)
+    privacy = BatchPrivacy(epsilon=EPSILON, delta=DELTA)
+    plan = plan_batches(
+        privacy, num_records=len(images), dim=network.dim, num_steps=16, num_slices=80, slice_dim=1, batch_size=64
+    )
     return PrivateTarget(
         pay_for_batches(
             unit_images(images, origin="target"),

@@ -16,7 +16,8 @@ from microtome.private.randomness import Randomness, SystemRandomness
 from support import FixedRandomness, SilentGenerator
 
 DIM, STEPS, RECORDS = 6, 40, 300
-PRIVACY = BatchPrivacy(epsilon=2.0, delta=1e-4, num_slices=6, batch_size=30)
+PRIVACY = BatchPrivacy(epsilon=2.0, delta=1e-4)
+SIZES = {"num_slices": 6, "slice_dim": 1, "batch_size": 30}
 
 
 class Noiseless(FixedRandomness):
@@ -37,7 +38,7 @@ def flat(batch: np.ndarray) -> np.ndarray:
 
 
 def paid(randomness: Randomness, ledger: Ledger | None = None, privacy: BatchPrivacy = PRIVACY) -> PaidBatches:
-    plan = plan_batches(privacy, num_records=RECORDS, dim=DIM, num_steps=STEPS)
+    plan = plan_batches(privacy, num_records=RECORDS, dim=DIM, num_steps=STEPS, **SIZES)
     book = ledger or Ledger()
     return pay_for_batches(
         records(), plan, privacy=privacy, ledger=book, dataset="faces", purpose="test", randomness=randomness
@@ -46,8 +47,8 @@ def paid(randomness: Randomness, ledger: Ledger | None = None, privacy: BatchPri
 
 @pytest.mark.parametrize("neighbours", [Neighbours.BLANK_ONE, Neighbours.REPLACE_ONE])
 def test_all_steps_together_keep_the_promise_and_with_less_noise_they_do_not(neighbours: Neighbours) -> None:
-    privacy = BatchPrivacy(epsilon=2.0, delta=1e-4, num_slices=6, batch_size=30, neighbours=neighbours)
-    plan = plan_batches(privacy, num_records=RECORDS, dim=DIM, num_steps=STEPS)
+    privacy = BatchPrivacy(epsilon=2.0, delta=1e-4, neighbours=neighbours)
+    plan = plan_batches(privacy, num_records=RECORDS, dim=DIM, num_steps=STEPS, **SIZES)
     assert delta(plan.events, 2.0) <= 1e-4
     repeated = next(event for event in plan.events if isinstance(event, RepeatedEvent))
     assert repeated.count == STEPS
@@ -66,7 +67,7 @@ def test_all_steps_together_keep_the_promise_and_with_less_noise_they_do_not(nei
 
 
 def test_padding_overflows_as_rarely_as_the_ledger_is_told() -> None:
-    plan = plan_batches(PRIVACY, num_records=RECORDS, dim=DIM, num_steps=STEPS)
+    plan = plan_batches(PRIVACY, num_records=RECORDS, dim=DIM, num_steps=STEPS, **SIZES)
     counted = next(e for e in plan.events if isinstance(e, FailureEvent) and "overflow" in e.reason).probability
     assert STEPS * binom.sf(plan.num_rows, RECORDS, plan.rate) <= counted <= 0.05 * PRIVACY.delta * (1 + 1e-12)
 
@@ -122,7 +123,7 @@ def test_features_are_clipped_whatever_the_network_says() -> None:
 def test_blanking_a_record_moves_its_own_row_only() -> None:
     """Not even rounding errors of other rows depend on it: batches are of one size and places do not move."""
     before = paid(FixedRandomness()).batch(0, flat)
-    plan = plan_batches(PRIVACY, num_records=RECORDS, dim=DIM, num_steps=STEPS)
+    plan = plan_batches(PRIVACY, num_records=RECORDS, dim=DIM, num_steps=STEPS, **SIZES)
     moved = 0
     for record in range(0, RECORDS, 10):
         blank = records()
@@ -209,11 +210,11 @@ def test_what_is_refused() -> None:
     with pytest.raises(ParameterError, match="add-remove"):
         BatchPrivacy(epsilon=1.0, delta=1e-5, neighbours=Neighbours.ADD_REMOVE)
     with pytest.raises(ParameterError, match="batch_size"):
-        BatchPrivacy(epsilon=1.0, delta=1e-5, batch_size=1)
+        plan_batches(PRIVACY, num_records=RECORDS, dim=DIM, num_steps=STEPS, **{**SIZES, "batch_size": 1})
     with pytest.raises(TableError, match="at least 2"):
-        plan_batches(PRIVACY, num_records=1, dim=DIM, num_steps=STEPS)
+        plan_batches(PRIVACY, num_records=1, dim=DIM, num_steps=STEPS, **SIZES)
     with pytest.raises(ParameterError, match="not below 1/20000"):
-        plan_batches(PRIVACY, num_records=20_000, dim=DIM, num_steps=STEPS)
+        plan_batches(PRIVACY, num_records=20_000, dim=DIM, num_steps=STEPS, **SIZES)
     with pytest.raises(MicrotomeError, match="one row a record"):
         paid(SystemRandomness()).batch(0, lambda batch: np.zeros((3, DIM)))
     with pytest.raises(MicrotomeError, match="not finite"):

@@ -20,10 +20,9 @@ from microtome.adaptation.target_moments import TargetMoments
 from microtome.adaptation.transform import ImageTransform
 from microtome.adaptation.unit_images import unit_images
 from microtome.errors import ModelError, ParameterError, TableError
-from microtome.images import ImageSet
+from microtome.images import ImageSchema, ImageSet
 from microtome.progress import silent
 from microtome.published import ImageRelease
-from microtome.schema import ImageSchema
 from microtome.training import Loop
 from support import repeatable_noise
 

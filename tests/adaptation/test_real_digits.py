@@ -11,8 +11,7 @@ from microtome.adaptation import AdaptationSettings, DomainAdapter
 from microtome.adaptation.network import build_network
 from microtome.adaptation.objective import AdaptationObjective, Source
 from microtome.adaptation.unit_images import unit_images
-from microtome.images import ImageSet, read_images
-from microtome.schema import ImageSchema
+from microtome.images import ImageSchema, ImageSet, read_images
 from microtome.training import Loop
 from support import DATA
 

@@ -16,14 +16,15 @@ import pytest
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.auditing import AuditKind, AuditRun, AuditSetting, Finding
 from microtome.errors import ReleaseError
+from microtome.images import ImageCode
+from microtome.images.image_code import _by_frequency, cosines
 from microtome.private import aggregating, profile, randomness, shuffling, slicing, table_source
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_source import ClassRows
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
 from microtome.private.profile import ProfileBudget, Tally
 from microtome.published import Promise
-from microtome.schema import Codebook, ImageCode
-from microtome.schema.image_code import _by_frequency, cosines
+from microtome.schema import Codebook
 
 ERROR = 0.01
 RECORDS = AuditSetting(epsilon=5.0)
@@ -175,16 +176,16 @@ def test_images_encoded_by_one_matrix_product(monkeypatch: Patch) -> None:
     """The same as it really was, if this machine's library shows it: on some, two images move, on others all."""
     monkeypatch.setattr(ImageCode, "encode", matrix_product)
     setting = replace(ALIKE, kind=AuditKind.PROFILE, epsilon=50.0)
-    scene = setting.scene()
-    apart = [image_contrasts(scene, np.full(1, there)) for there in (True, False)]
+    data = setting.data()
+    apart = [image_contrasts(data, np.full(1, there)) for there in (True, False)]
     if np.abs(apart[0] - apart[1]).sum() == 1.0:
         pytest.skip("this machine's matrix product puts every image on the same side, however many there are")
     assert audited(setting, releases=400).curve.is_violation
 
 
-def image_contrasts(scene: Any, coins: np.ndarray) -> np.ndarray:
-    counts = ImageCounts(1, ImageCode(scene.schema).largest)
-    for block in scene.opened(coins).blocks(1000):
+def image_contrasts(data: Any, coins: np.ndarray) -> np.ndarray:
+    counts = ImageCounts(1, ImageCode(data.schema).largest)
+    for block in data.opened(coins).blocks(1000):
         counts.add(block)
     return counts.contrasts
 

@@ -13,7 +13,7 @@ from fit_support import planted, planted_release
 from microtome.demo import population, population_schema
 from microtome.errors import ParameterError
 from microtome.evaluation import report
-from microtome.evaluation.coded_table import code_tables
+from microtome.evaluation.comparable_table import code_tables
 from microtome.evaluation.pairs import AllPairs, compare_pairs
 from microtome.evaluation.released_pairs import compare_with_release, released_columns
 from microtome.evaluation.tables import read_table

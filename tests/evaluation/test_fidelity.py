@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtome.evaluation import fidelity
-from microtome.evaluation.coded_table import CodedTable, code_tables
+from microtome.evaluation.comparable_table import ComparableTable, code_tables
 from microtome.evaluation.drafting import schema_of
 from microtome.evaluation.fidelity import distribution_metrics
 from microtome.evaluation.tables import read_table
@@ -56,7 +56,7 @@ def frame(rows: int, seed: int, *, shift: float = 0.0, missing: float = 0.1) -> 
     return found
 
 
-def coded(*frames: pd.DataFrame) -> list[CodedTable]:
+def coded(*frames: pd.DataFrame) -> list[ComparableTable]:
     return code_tables([read_table(one, "a table") for one in frames], SCHEMA)[0]
 
 

@@ -9,10 +9,9 @@ import microtome as mt
 from microtome.demo import digit_images
 from microtome.errors import ParameterError, TableError
 from microtome.evaluation.images import report_images
-from microtome.images import ImageSet
+from microtome.images import ImageSchema, ImageSet
 from microtome.images.writing import write_images
 from microtome.published import ImageRelease
-from microtome.schema import ImageSchema
 from support import repeatable_noise
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats.contingency import association
 
 from microtome.evaluation.binning import BINS, NAMED, cut_columns
-from microtome.evaluation.coded_table import CodedTable, code_tables, shuffled_columns
+from microtome.evaluation.comparable_table import ComparableTable, code_tables, shuffled_columns
 from microtome.evaluation.dependence import DependenceKept, cramers_v, pair_error, residual
 from microtome.evaluation.drafting import schema_of
 from microtome.evaluation.pairs import compare_pairs, listed_pair_error
@@ -17,7 +17,7 @@ from microtome.evaluation.tables import read_table
 _BIAS = 0.03
 
 
-def coded(*frames: pd.DataFrame) -> list[CodedTable]:
+def coded(*frames: pd.DataFrame) -> list[ComparableTable]:
     raw = [read_table(frame, "a table") for frame in frames]
     return code_tables(raw, schema_of(raw[0], schema=None, target=None)[0])[0]
 

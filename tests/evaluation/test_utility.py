@@ -14,25 +14,25 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from microtome.demo import population, population_schema
-from microtome.evaluation.coded_table import CodedTable, code_tables, shuffled_columns
+from microtome.evaluation.comparable_table import ComparableTable, code_tables, shuffled_columns
 from microtome.evaluation.detector import Detection, chance_deviation, detect
 from microtome.evaluation.tables import read_table
 from microtome.evaluation.utility import MODELS, Target, Utility, _curve, logistic_auc, utility
 
 
-def coded(*tables: pa.Table) -> list[CodedTable]:
+def coded(*tables: pa.Table) -> list[ComparableTable]:
     return code_tables([read_table(table, "a table") for table in tables], population_schema())[0]
 
 
 @pytest.fixture(scope="module")
-def tables() -> list[CodedTable]:
+def tables() -> list[ComparableTable]:
     whole = population(6_000, seed=3)
     real = whole.slice(0, 4_000)
     return coded(real, blurred(real, 0.2, seed=1), whole.slice(4_000))
 
 
 @pytest.fixture(scope="module")
-def useful(tables: list[CodedTable]) -> Utility:
+def useful(tables: list[ComparableTable]) -> Utility:
     real, made, test = tables
     alone = shuffled_columns(real, np.random.default_rng(0))
     found = utility({"real": real, "synthetic": made, "independent columns": alone}, test, "insured")
@@ -51,7 +51,7 @@ def test_good_rows_teach_more_than_blurred_and_those_more_than_none(useful: Util
         assert len(scores["real"].curve) == 10
 
 
-def test_auc_is_that_of_a_plain_pipeline(tables: list[CodedTable]) -> None:
+def test_auc_is_that_of_a_plain_pipeline(tables: list[ComparableTable]) -> None:
     """One-hot values (rare ones together), scaled numbers, logistic regression: as scikit-learn would be used."""
     whole = population(6_000, seed=3).to_pandas()
     numbers = ["age", "hours", "household", "commute"]
@@ -69,7 +69,7 @@ def test_auc_is_that_of_a_plain_pipeline(tables: list[CodedTable]) -> None:
     assert logistic_auc(some[0], some[1], "insured") == pytest.approx(theirs, abs=1e-3)
 
 
-def test_targets_of_every_kind_have_classes(tables: list[CodedTable]) -> None:
+def test_targets_of_every_kind_have_classes(tables: list[ComparableTable]) -> None:
     real = tables[0]
     assert len(Target.settle(real, "district").classes) == 10
     income = Target.settle(real, "income")
@@ -81,7 +81,7 @@ def test_targets_of_every_kind_have_classes(tables: list[CodedTable]) -> None:
     assert missing.num_rows == int((real.values["satisfaction"] >= 0).sum())
 
 
-def test_several_classes_are_scored_as_means(tables: list[CodedTable]) -> None:
+def test_several_classes_are_scored_as_means(tables: list[ComparableTable]) -> None:
     real, made, test = tables
     found = utility({"real": real, "synthetic": made}, test, "marital")
     assert isinstance(found, Utility)
@@ -89,7 +89,7 @@ def test_several_classes_are_scored_as_means(tables: list[CodedTable]) -> None:
     assert 0.6 < found.scores["gradient boosting"]["real"].auc < 0.95
 
 
-def test_a_synthetic_table_of_one_class_predicts_that_class(tables: list[CodedTable]) -> None:
+def test_a_synthetic_table_of_one_class_predicts_that_class(tables: list[ComparableTable]) -> None:
     real, made, test = tables
     one = made.take(np.flatnonzero(made.values["insured"] == 1))
     found = utility({"real": real, "synthetic": one}, test, "insured")
@@ -97,7 +97,7 @@ def test_a_synthetic_table_of_one_class_predicts_that_class(tables: list[CodedTa
     assert found.scores["logistic regression"]["synthetic"].auc == 0.5
 
 
-def test_what_cannot_be_predicted_is_said(tables: list[CodedTable]) -> None:
+def test_what_cannot_be_predicted_is_said(tables: list[ComparableTable]) -> None:
     real = tables[0]
     same = real.take(np.flatnonzero(real.values["insured"] == 1))
     assert "one class only" in str(utility({"real": same}, same, "insured"))
@@ -113,7 +113,7 @@ def test_calibration_is_read_off_groups() -> None:
     assert max(abs(predicted - observed) for predicted, observed in bold) > 0.4
 
 
-def test_detector_sees_what_is_off_and_only_that(tables: list[CodedTable]) -> None:
+def test_detector_sees_what_is_off_and_only_that(tables: list[ComparableTable]) -> None:
     real, _, other = tables
     rng = np.random.default_rng(0)
     alike = detect(real, other, rng, 2_000)

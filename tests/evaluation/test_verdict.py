@@ -12,7 +12,7 @@ from evaluation_support import blurred
 from scipy.stats import spearmanr
 
 from microtome.demo import population, population_schema
-from microtome.evaluation.coded_table import code_tables
+from microtome.evaluation.comparable_table import code_tables
 from microtome.evaluation.distributions import compare_column
 from microtome.evaluation.pairs import compare_pairs
 from microtome.evaluation.released_pairs import compare_with_release

@@ -10,7 +10,7 @@ import pytest
 
 import microtome as mt
 from microtome.demo import population, population_schema
-from microtome.evaluation.coded_table import code_tables
+from microtome.evaluation.comparable_table import code_tables
 from microtome.evaluation.fidelity import column_scores
 from microtome.evaluation.pairs import compare_pairs
 from microtome.evaluation.tables import read_table

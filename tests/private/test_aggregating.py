@@ -30,7 +30,7 @@ from microtome.private.plan import check_size, plan_profile
 from microtome.private.profile import Tally
 from microtome.private.table import PrivateTable
 from microtome.published import AggregatesRelease, ReleaseKind, promise_in_words, summary
-from microtome.schema import Codebook, Column, Kind, Schema
+from microtome.schema import WIDE, Codebook, Column, Kind, Schema
 from support import (
     FixedRandomness,
     SilentGenerator,
@@ -250,6 +250,14 @@ def test_a_focus_beside_a_pivot_or_out_of_nowhere_is_refused() -> None:
     assert choose_focus(settings_of(pivot="c0"), schema) is None
     assert choose_focus(settings_of(focus="none"), schema) is None
     assert choose_focus(settings_of(focus="c2"), schema) == 2
+
+
+def test_a_wide_table_has_a_focus_only_if_one_is_named() -> None:
+    columns = tuple(Column(name=f"c{number}", kind=Kind.BOOLEAN) for number in range(WIDE + 1))
+    for count, focus in ((WIDE, 3), (WIDE + 1, None)):
+        schema = Schema(columns=columns[:count], target="c3")
+        assert choose_focus(settings_of(), schema) == focus
+        assert choose_focus(settings_of(focus="c3"), schema) == 3
 
 
 # Noise

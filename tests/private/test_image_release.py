@@ -13,7 +13,7 @@ from scipy.stats import chi2
 import microtome as mt
 from microtome.accounting import GaussianEvent, Ledger, Neighbours, delta, epsilon
 from microtome.errors import BudgetError, OutputError, ParameterError, TableError
-from microtome.images import ImageSet
+from microtome.images import ImageCode, ImageSchema, ImageSet
 from microtome.private import PrivacySettings, PrivateImages
 from microtome.private.image_plan import class_rows, plan_image_profile, plan_image_slices, plan_moments
 from microtome.private.image_rows import ImageBlock
@@ -29,7 +29,6 @@ from microtome.published import (
     ReleaseKind,
     promise_in_words,
 )
-from microtome.schema import ImageCode, ImageSchema
 from support import FixedRandomness, SilentGenerator, SilentRandomness, publish_images
 
 KINDS = list(ReleaseKind)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from microtome.accounting import DirectionKind, Directions, Neighbours
 from microtome.adaptation.network import build_network
-from microtome.images import ImageSet
+from microtome.images import ImageCode, ImageSchema, ImageSet
 from microtome.private.aggregating import AggregateTally, plan_aggregates, plan_tables
 from microtome.private.histograms import (
     NUM_BUCKETS,
@@ -35,9 +35,10 @@ from microtome.private.plan import plan_profile
 from microtome.private.profile import Tally
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.searching import is_searched
+from microtome.private.second_round import TripleTally
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.published import ReleaseKind
-from microtome.schema import Column, ImageCode, ImageSchema, Kind, NumberCells, Schema, rounding_classes
+from microtome.schema import Column, Kind, NumberCells, Schema, rounding_classes
 from microtome.schema.domain import scale_cells
 from microtome.schema.fixed_point import squared_norms
 from microtome.settings import PrivacySettings
@@ -172,6 +173,21 @@ def test_tables_of_aggregates(num_rows: int, options: dict[str, str]) -> None:
         for rows in blocks:
             counted.add(levels[rows])
         return [counted.num_rows, counted._first, counted._second]
+
+    check_own_contribution(tally, num_rows, num_rows // 3)
+
+
+@pytest.mark.parametrize("num_rows", SIZES)
+def test_tables_of_three_columns(num_rows: int) -> None:
+    rng = np.random.default_rng(0)
+    groups = [np.arange(4), np.array([0, 1, 1]), np.array([0, 1])]
+    levels = np.stack([rng.integers(0, len(one), num_rows) for one in groups], axis=1)
+
+    def tally(blocks: Sequence[np.ndarray]) -> Counts:
+        counted = TripleTally(groups, [(0, 1, 2)])
+        for rows in blocks:
+            counted.add(levels[rows])
+        return [counted._counts]
 
     check_own_contribution(tally, num_rows, num_rows // 3)
 

@@ -13,10 +13,9 @@ from scipy.stats import norm
 import microtome as mt
 from microtome import release
 from microtome.accounting import GaussianEvent, Neighbours
-from microtome.images import ImageSet
+from microtome.images import ImageSchema, ImageSet
 from microtome.published import Release, statement
 from microtome.published.statement import audit_command, detection_rate, privacy_statement, shipped_audit
-from microtome.schema import ImageSchema
 from support import ROOT, people, people_schema
 
 GOLDEN = ROOT / "tests" / "published" / "golden" / "version-1.release"

@@ -10,7 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from microtome.errors import SchemaError
-from microtome.schema import ImageSchema, Schema, load_schema
+from microtome.images import ImageSchema
+from microtome.schema import Schema
+from microtome.schema_file import load_schema
 
 COLUMN = "microtome-schema: 1\ncolumns:\n  - {name: a, kind: KIND, REST}\n"
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from microtome.accounting import Neighbours
 from microtome.errors import SchemaError
 from microtome.private.profile_budget import ProfileBudget
-from microtome.schema import Codebook, Column, ColumnCode, Kind, NumberCells, Schema, rounding_classes
-from microtome.schema.rounding import Rounding, RoundingClasses
+from microtome.schema import Codebook, Column, ColumnCode, Kind, NumberCells, NumberCode, Schema, rounding_classes
+from microtome.schema.rounding import Rounding
+from microtome.schema.rounding_classes import RoundingClasses
 from support import FixedRandomness, searched
 
 CHAIN = RoundingClasses(units=1, steps=(1, 5, 10, 50, 100), magnitudes=(1.0, 10.0, 100.0), between=False)
@@ -150,7 +151,7 @@ def test_a_cell_without_numbers_of_a_class_that_occurs_is_empty() -> None:
     margins = np.array([0.1, 0.1, 0.1, 0.7])
     rounding = Rounding.from_counts(column, counts, 1.0, cells=cells, margins=margins, total=1000.0)
     assert rounding.possible(cells, margins).tolist() == pytest.approx([1 / 9, 1 / 9, 0, 7 / 9])
-    code = ColumnCode(
+    code = NumberCode(
         column=column,
         cells=cells,
         counts=1000 * margins,

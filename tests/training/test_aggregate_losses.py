@@ -30,7 +30,7 @@ from microtome.demo import population, population_schema
 from microtome.errors import ParameterError
 from microtome.generators import MixtureGenerator, MixtureSettings, RowLayout
 from microtome.published import AggregatesRelease, ReleaseKind
-from microtome.published.moments import level_margins
+from microtome.published.second_moments import level_margins
 from microtome.schema import Column, Kind, Schema
 from microtome.synthesis import Synthesizer
 from microtome.training import (

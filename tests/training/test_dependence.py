@@ -8,7 +8,7 @@ import pytest
 
 from fit_support import across, planted, planted_release, planted_schema, true_tables
 from microtome.published import Release
-from microtome.published.moments import level_margins, slice_sums
+from microtome.published.second_moments import level_margins, slice_sums
 from microtome.schema import Column, Kind, Schema
 from microtome.training.dependence import _groups, _stack, estimate_dependence, gain_error, residual
 

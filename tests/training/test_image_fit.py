@@ -10,9 +10,8 @@ from microtome.accounting import Neighbours
 from microtome.demo import digit_images
 from microtome.errors import ModelError, ParameterError, ReleaseError
 from microtome.generators.image import ImageNetworkSettings
-from microtome.images import ImageSet
+from microtome.images import ImageSchema, ImageSet
 from microtome.published import ImageRelease, ReleaseKind
-from microtome.schema import ImageSchema
 from microtome.synthesis import Synthesizer
 from microtome.training import ImageFitSettings, Trainer
 from microtome.training.image_losses import MomentLoss

@@ -5,8 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import microtome as mt
-from microtome.images import ImageSet, read_images
-from microtome.schema import ImageSchema
+from microtome.images import ImageSchema, ImageSet, read_images
 from microtome.synthesis import Synthesizer
 from microtome.training import ImageFitSettings
 from support import DATA

@@ -10,7 +10,7 @@ from fit_support import QuietProfile, StretchedNoise, across, planted, planted_r
 from microtome.accounting import DirectionKind, Neighbours
 from microtome.errors import ReleaseError
 from microtome.published import Release
-from microtome.published.moments import has_moments, level_margins, slice_sums
+from microtome.published.second_moments import has_moments, level_margins, slice_sums
 from microtome.training.slice_moments import released_moments
 from support import SilentRandomness
 

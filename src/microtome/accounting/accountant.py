@@ -11,11 +11,13 @@ All are valid. For the same noise exact ≤ renyi ≤ theorem1 in ε.
 from collections.abc import Sequence
 from enum import StrEnum
 
+from microtome.accounting.directions import DirectionKind
 from microtome.accounting.events import Event
 from microtome.accounting.inversion import smallest_epsilon
-from microtome.accounting.profile import exact_profile
+from microtome.accounting.paper import prop2_epsilon, theorem1_epsilon
+from microtome.accounting.privacy_profile import exact_profile
 from microtome.accounting.ranges import require_nonnegative, require_probability
-from microtome.accounting.renyi import prop2_epsilon, renyi_epsilon, theorem1_epsilon
+from microtome.accounting.renyi import renyi_epsilon
 from microtome.errors import ParameterError
 
 
@@ -26,6 +28,26 @@ class Accountant(StrEnum):
     RENYI = "renyi"
     THEOREM1 = "theorem1"
     PROP2 = "prop2"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it states the least ε that is true."""
+        match self:
+            case Accountant.EXACT:
+                return True
+            case Accountant.RENYI | Accountant.THEOREM1 | Accountant.PROP2:
+                return False
+
+    @property
+    def needs(self) -> DirectionKind | None:
+        """The only directions that it is for; ``None`` for any mechanism, sliced or not."""
+        match self:
+            case Accountant.EXACT | Accountant.RENYI:
+                return None
+            case Accountant.THEOREM1:
+                return DirectionKind.GAUSSIAN
+            case Accountant.PROP2:
+                return DirectionKind.FIXED
 
 
 def delta(events: Sequence[Event], epsilon: float) -> float:

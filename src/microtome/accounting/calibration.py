@@ -52,7 +52,7 @@ def calibrate_noise(
 
     def excess(log_sigma: float) -> float:
         events = build(math.exp(log_sigma))
-        if accountant is Accountant.EXACT:
+        if accountant.is_exact:
             return log_excess(delta_of(events, epsilon), delta)
         return min(epsilon_of(events, delta, accountant) - epsilon, _LARGEST_EXCESS)
 

@@ -24,6 +24,33 @@ class DirectionKind(StrEnum):
     GAUSSIAN = "gaussian"
     FIXED = "fixed"
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether chance chooses them, and not somebody."""
+        match self:
+            case DirectionKind.ORTHOGONAL | DirectionKind.GAUSSIAN:
+                return True
+            case DirectionKind.FIXED:
+                return False
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether each is drawn without regard to the others."""
+        match self:
+            case DirectionKind.GAUSSIAN:
+                return True
+            case DirectionKind.ORTHOGONAL | DirectionKind.FIXED:
+                return False
+
+    @property
+    def is_orthogonal(self) -> bool:
+        """Whether blocks of them are drawn that are orthogonal to each other."""
+        match self:
+            case DirectionKind.ORTHOGONAL:
+                return True
+            case DirectionKind.GAUSSIAN | DirectionKind.FIXED:
+                return False
+
 
 @dataclass(frozen=True, kw_only=True)
 class Directions(JsonRecord):
@@ -46,7 +73,7 @@ class Directions(JsonRecord):
         require_count("dim", self.dim)
         require_count("num_slices", self.num_slices)
         require_count("slice_dim", self.slice_dim)
-        if self.kind is DirectionKind.FIXED and self.slice_dim > self.dim:
+        if not self.kind.is_drawn and self.slice_dim > self.dim:
             raise ParameterError(f"slice_dim must be at most dim={self.dim} for fixed directions, got {self.slice_dim}")
 
     @property
@@ -63,6 +90,11 @@ class Directions(JsonRecord):
     def cut_columns(self) -> int:
         """r, the number of columns of the cut last block; 0 if there is none."""
         return self.count % self.dim
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether they are full orthogonal blocks and no more."""
+        return self.kind.is_orthogonal and self.cut_columns == 0
 
     @property
     def constant_energy(self) -> float | None:

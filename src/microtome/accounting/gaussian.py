@@ -60,6 +60,17 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     return smallest_epsilon(lambda epsilon: gaussian_delta(epsilon, mu), delta)
 
 
+def mu_of_pure(epsilon: float) -> float:
+    """The μ of a Gaussian mechanism that reveals at least what any ε-DP mechanism does.
+
+    Trade-off functions: that of ε-DP goes in straight lines from (0, 1) over its kink at α = 1/(1 + e^ε), where both
+    errors are α, to (1, 0). That of a Gaussian is convex, so it lies below both lines if it meets the kink:
+    Φ(Φ⁻¹(1 − α) − μ) = α.
+    """
+    require_positive("epsilon", epsilon)
+    return float(-2.0 * special.ndtri(special.expit(-epsilon))) * (1.0 + _ROUNDING_DOWN)
+
+
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """Largest μ with δ_G(ε; μ) ≤ ``delta``, rounded down."""
     require_positive("epsilon", epsilon)

@@ -5,30 +5,24 @@ enforced by the exact accountant on the composition of all entries that count, w
 budget refuses; it never warns.
 """
 
-import math
 import os
 import threading
 import unicodedata
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scipy.optimize import brentq
-
+from microtome.accounting.account import Account, Remaining, remaining_after
 from microtome.accounting.accountant import Accountant
 from microtome.accounting.accountant import delta as delta_of
 from microtome.accounting.accountant import epsilon as epsilon_of
-from microtome.accounting.events import Event, GaussianEvent, event_from_dict
-from microtome.accounting.gaussian import gaussian_epsilon, gaussian_mu
-from microtome.accounting.inversion import log_excess
+from microtome.accounting.events import Event, event_from_dict
 from microtome.accounting.ledger_file import read_book, write_book
 from microtome.accounting.ledger_place import anchored, locked, real_path
 from microtome.accounting.ledger_records import (
     CANCELLED,
     RELEASED,
-    RESERVED,
     Book,
     Budget,
     Cancel,
@@ -44,50 +38,6 @@ from microtome.card import LedgerCard
 from microtome.errors import BudgetError, ParameterError
 
 _PATIENCE = 60.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Remaining:
-    """What is left of a budget.
-
-    Attributes:
-        mu: the largest μ of one further Gaussian mechanism that still fits, after all that was spent.
-        epsilon: the ε which that mechanism has by itself at the budget's δ. It is not the budget's ε less
-            the ε spent: budgets add in μ², so it is more than that.
-    """
-
-    mu: float
-    epsilon: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Account:
-    """How a data set stands.
-
-    Attributes:
-        dataset: its name.
-        spent: ε of all that counts, by the exact accountant; ``inf`` where there is none at this δ.
-        delta: the δ at which ``spent`` is stated: the budget's, if there is one.
-        budget: the most that may be spent.
-        left: what still fits; None without a budget.
-        frozen: whether more is spent than the budget allows, so that nothing further is.
-        entries: all entries, cancelled ones included, oldest first.
-        budgets: all budgets that were ever set, oldest first.
-    """
-
-    dataset: str
-    spent: float
-    delta: float
-    budget: Budget | None
-    left: Remaining | None
-    frozen: bool
-    entries: tuple[Entry, ...]
-    budgets: tuple[SetBudget, ...]
-
-    @property
-    def unsettled(self) -> tuple[Entry, ...]:
-        """Reservations that were neither settled nor cancelled; they count."""
-        return tuple(entry for entry in self.entries if entry.status == RESERVED)
 
 
 class Ledger(LedgerCard):
@@ -256,7 +206,7 @@ class Ledger(LedgerCard):
         """
         book = self._read()
         budget = book.budgets.get(dataset)
-        return None if budget is None else _remaining(_events(_counted(book, dataset)), budget)
+        return None if budget is None else remaining_after(_events(_counted(book, dataset)), budget)
 
     def account(self, dataset: str, *, delta: float) -> Account:
         """What ``dataset`` has cost in all, at its budget's δ or else at ``delta``, and what is left."""
@@ -269,7 +219,7 @@ class Ledger(LedgerCard):
             spent=epsilon_of(events, at),
             delta=at,
             budget=budget,
-            left=None if budget is None else _remaining(events, budget),
+            left=None if budget is None else remaining_after(events, budget),
             frozen=budget is not None and not _fits(events, budget),
             entries=tuple(entry for entry in book.entries if entry.dataset == dataset),
             budgets=tuple(change for change in book.budget_changes if change.dataset == dataset),
@@ -368,28 +318,9 @@ def _require_room(book: Book, entry: Entry) -> None:
             "its budget is raised ('microtome ledger set-budget'); nothing was spent"
         )
     asked = epsilon_of(entry.events, budget.delta)
-    left = _remaining(before, budget).epsilon
+    left = remaining_after(before, budget).epsilon
     raise BudgetError(f"{limit}: spent {spent:.6g}, asked {asked:.6g}, left {left:.6g}; nothing was spent")
 
 
 def _fits(events: Sequence[Event], budget: Budget) -> bool:
     return delta_of(events, budget.epsilon) <= budget.delta
-
-
-def _remaining(events: Sequence[Event], budget: Budget) -> Remaining:
-    mu = _largest_mu(events, budget)
-    return Remaining(mu=mu, epsilon=gaussian_epsilon(budget.delta, mu))
-
-
-def _largest_mu(events: Sequence[Event], budget: Budget) -> float:
-    """Largest μ, rounded down, of a Gaussian mechanism that fits after ``events``."""
-
-    def excess(mu: float) -> float:
-        return log_excess(delta_of([*events, GaussianEvent(mu=mu)], budget.epsilon), budget.delta)
-
-    high = gaussian_mu(budget.epsilon, budget.delta)
-    if excess(high) <= 0:
-        return high
-    if excess(0.0) >= 0:
-        return 0.0
-    return max(0.0, float(brentq(excess, 0.0, high, xtol=1e-7 * high)) - math.ldexp(high, -22))

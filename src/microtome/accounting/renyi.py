@@ -1,18 +1,15 @@
-"""The accountants that go through Rényi divergences: ``renyi``, ``theorem1`` and ``prop2``.
+"""Accounting that goes through Rényi divergences: the accountant ``renyi``, and what those of the paper share.
 
-With t = α(α−1)Δ²/(2σ²), per event (``docs/privacy.md``, section 3; the paper's appendix on privacy):
+With t = α(α−1)Δ²/(2σ²), per event (``docs/privacy.md``, section 3):
 
     Gaussian mechanism             RDP(α) = αμ²/2
     slices, exact                  RDP(α) = ln E_W[exp(t W/Δ²)] / (α−1), which is
       gaussian directions            −m'/(2(α−1)) ln(1 − 2t/d), for 2t < d
       full orthogonal, fixed         αΔ²q/(2σ²), αΔ²m/(2σ²)
       a cut last block               (q t + ln ₁F₁(r/2; d/2; t)) / (α−1)
-    slices, Theorem 1              m'αΔ²/(2σ²(d − γ)), γ = α(α−1)Δ²/σ² < d    (gaussian directions)
-    slices, Proposition 2          αmΔ²/(2σ²)                                 (orthonormal slices)
 
 They add over events. ``renyi`` turns the sum into ε = RDP + ln(1 − 1/α) − ln(δα)/(α−1) (Canonne, Kamath and
-Steinke 2020), the two others into the paper's ε = RDP + ln(1/δ)/(α−1), each minimised over real α > 1; any α
-gives a valid ε, so the search need not be perfect.
+Steinke 2020), minimised over real α > 1; any α gives a valid ε, so the search need not be perfect.
 
 Subsampled slices are amplified by the paper's Lemma 4, ε' = ln(1 + τ(e^ε − 1)) and δ' = τδ, and added to
 the rest by basic composition with equal shares of δ.
@@ -40,17 +37,7 @@ _LONGEST_SERIES = 1e4
 
 def renyi_epsilon(events: Sequence[Event], delta: float) -> float:
     """ε from the exact Rényi divergence and the tighter conversion."""
-    return _epsilon(events, delta, exact_rdp, tighter_conversion)
-
-
-def theorem1_epsilon(events: Sequence[Event], delta: float) -> float:
-    """ε as the paper's Theorem 1 states it; for gaussian directions only."""
-    return _epsilon(events, delta, theorem1_rdp, paper_conversion)
-
-
-def prop2_epsilon(events: Sequence[Event], delta: float) -> float:
-    """ε as the paper's Proposition 2 states it; for slices with orthonormal columns only."""
-    return _epsilon(events, delta, prop2_rdp, paper_conversion)
+    return least_epsilon(events, delta, exact_rdp, tighter_conversion)
 
 
 def exact_rdp(event: SliceEvent, alpha: FloatArray) -> FloatArray:
@@ -83,39 +70,13 @@ def _log_beta_moment(a: float, b: float, t: float) -> float:
     return min(t, float(np.logaddexp(special.logsumexp(logs), logs[-1])))
 
 
-def theorem1_rdp(event: SliceEvent, alpha: FloatArray) -> FloatArray:
-    """The bound on RDP(α) of Theorem 1; infinite where γ ≥ d."""
-    directions = event.directions
-    if directions.kind is not DirectionKind.GAUSSIAN:
-        raise ParameterError(
-            f"accountant theorem1 holds for gaussian directions only, got {directions.kind.value} ones"
-        )
-    room = directions.dim - alpha * (alpha - 1) * event.ratio**2
-    bound = directions.count * alpha * event.ratio**2 / (2 * np.where(room > 0, room, 1.0))
-    return np.where(room > 0, bound, np.inf)
-
-
-def prop2_rdp(event: SliceEvent, alpha: FloatArray) -> FloatArray:
-    """The bound on RDP(α) of Proposition 2."""
-    if not event.directions.orthonormal_slices:
-        raise ParameterError(
-            "accountant prop2 holds for slices with orthonormal columns only, got "
-            f"{event.directions.kind.value} directions with slice_dim={event.directions.slice_dim}"
-        )
-    return alpha * event.directions.num_slices * event.ratio**2 / 2
-
-
 def tighter_conversion(rdp: FloatArray, alpha: FloatArray, delta: float) -> FloatArray:
     """ε = RDP + ln(1 − 1/α) − ln(δα)/(α−1)."""
     return rdp + np.log1p(-1 / alpha) - np.log(delta * alpha) / (alpha - 1)
 
 
-def paper_conversion(rdp: FloatArray, alpha: FloatArray, delta: float) -> FloatArray:
-    """ε = RDP + ln(1/δ)/(α−1)."""
-    return rdp - math.log(delta) / (alpha - 1)
-
-
-def _epsilon(events: Sequence[Event], delta: float, curve: Curve, convert: Conversion) -> float:
+def least_epsilon(events: Sequence[Event], delta: float, curve: Curve, convert: Conversion) -> float:
+    """ε of all events, where slices have the given RDP(α), minimised over α."""
     parts = compose(events)
     delta -= parts.failure
     if delta <= 0:
@@ -162,7 +123,7 @@ def _log_orders(slices: Slices) -> FloatArray:
     """A grid of ln(α−1) that is dense near the largest α at which every divergence exists."""
     largest = math.inf
     for event, _ in slices:
-        if event.directions.kind is DirectionKind.GAUSSIAN:
+        if event.directions.kind.is_independent:
             product = event.directions.dim / event.ratio**2
             largest = min(largest, product / (0.5 + math.sqrt(0.25 + product)))
     if math.isinf(largest):

@@ -49,7 +49,7 @@ def verify_promise(
 @lru_cache(maxsize=256)
 def _spent(events: tuple[Event, ...], stated_epsilon: float, stated_delta: float, accountant: Accountant) -> float:
     """What the events cost, as a share of what is stated."""
-    if accountant is Accountant.EXACT:
+    if accountant.is_exact:
         return delta(events, stated_epsilon) / stated_delta
     return epsilon(events, stated_delta, accountant) / stated_epsilon
 

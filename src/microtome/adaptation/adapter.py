@@ -25,7 +25,7 @@ from microtome.adaptation.per_step import PrivateTraining
 from microtome.adaptation.promise import AdaptationPromise, Side
 from microtome.adaptation.redrawing import train_redrawn
 from microtome.adaptation.run import Run, opened_release
-from microtome.adaptation.settings import AdaptationSettings, Moved
+from microtome.adaptation.settings import AdaptationSettings
 from microtome.adaptation.synthetic_source import synthetic_source
 from microtome.adaptation.target_moments import TargetMoments
 from microtome.adaptation.transform import ImageTransform
@@ -84,9 +84,6 @@ class DomainAdapter:
                 delta=delta,
                 neighbours=neighbours,
                 accountant=accountant,
-                num_slices=self.settings.num_slices,
-                slice_dim=self.settings.slice_dim,
-                batch_size=self.settings.batch_size,
                 allow_large_delta=allow_large_delta,
             )
         self.image_size, self.source_range, self.target_range = image_size, source_range, target_range
@@ -169,7 +166,7 @@ class DomainAdapter:
             run=run,
         )
         trained, promise, self.finished_, entry = training.fit(source, classes, private)
-        look = trained.look if self.settings.moves is Moved.LOOK else None
+        look = trained.look if self.settings.moves.is_of_look else None
         promise = replace(promise, beside=run.promise_of_source())
         model = self._made(trained, classes, promise, look, self.image_size, self.target_range)
         if self.finished_:

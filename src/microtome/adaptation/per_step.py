@@ -52,7 +52,15 @@ class PrivateTraining:
         shape = (private.shape[1], private.shape[2], private.shape[3])
         network = build_network(shape, len(classes), self.settings.radius, self.run.seed)
         objective = AdaptationObjective(network, source, self.settings, seed=self.run.seed)
-        plan = plan_batches(self.privacy, num_records=len(private), dim=network.dim, num_steps=objective.num_aligned)
+        plan = plan_batches(
+            self.privacy,
+            num_records=len(private),
+            dim=network.dim,
+            num_steps=objective.num_aligned,
+            num_slices=self.settings.num_slices,
+            slice_dim=self.settings.slice_dim,
+            batch_size=self.settings.batch_size,
+        )
         facts = self._facts(len(source.images), private, classes)
         self.run.require_same(facts)
         batches = self._batches(private, plan, objective.first_aligned)

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from scipy.stats import chi2
-from torch import Tensor
+from torch import Tensor, nn
 
 from microtome.adaptation.network import build_network
 from microtome.adaptation.objective import AdaptationObjective, Source
@@ -24,8 +24,8 @@ from microtome.adaptation.run import Run
 from microtome.adaptation.settings import AdaptationSettings
 from microtome.adaptation.target_moments import TargetMoments
 from microtome.adaptation.transform import ImageTransform
-from microtome.errors import ModelError
 from microtome.progress import Progress
+from microtome.training import Loop, Objective
 from microtome.training.threads import torch_threads
 
 _STEPS = 250
@@ -74,27 +74,40 @@ def learn_transform(
 
     No change where the noise of the moments explains the difference as well.
     """
-    random = torch.Generator().manual_seed(seed)
-    transform = ImageTransform()
-    shares = torch.zeros(int(source.labels.max()) + 1, requires_grad=True)
-    optimiser = torch.optim.Adam([*transform.parameters(), shares], lr=_LEARNING_RATE)
-    for step in range(_STEPS):
-        for group in optimiser.param_groups:
-            group["lr"] = _LEARNING_RATE * (1.0 - step / _STEPS)
-        chosen = torch.randint(len(source.images), (_BATCH,), generator=random)
-        weights = torch.softmax(shares[source.labels[chosen]], dim=0)
-        prior = 0.5 * transform.change() / _PRIOR_SCALE**2 + 0.5 * shares.square().sum() / _SHARE_SCALE**2
-        loss = moments.discrepancy(transform(source.images[chosen]), weights) + prior
-        if not torch.isfinite(loss):
-            raise ModelError(f"the discrepancy from the target's moments is {loss.item()} at step {step}")
-        optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        progress("look", step + 1, _STEPS, f"discrepancy {loss.item():.4g}")
-    if not _stands_out(moments, source, transform, random):
-        transform = ImageTransform()
-    frequencies = torch.bincount(source.labels).float() * shares.detach().exp()
-    return transform, frequencies / frequencies.sum()
+    learnt = _LookObjective(moments, source, seed)
+    if not Loop(learnt, run={"seed": seed}, progress=progress).run():
+        raise KeyboardInterrupt  # half a look is none
+    look = learnt.look if _stands_out(moments, source, learnt.look, learnt.random) else ImageTransform()
+    frequencies = torch.bincount(source.labels).float() * learnt.shares.detach().exp()
+    return look, frequencies / frequencies.sum()
+
+
+class _LookObjective(Objective):
+    """A look, and shares of classes, by which source images have the target's moments."""
+
+    stage, steps, check_every = "look", _STEPS, _STEPS
+
+    def __init__(self, moments: TargetMoments, source: Source, seed: int) -> None:
+        self._moments, self._source = moments, source
+        self.look, self.shares = ImageTransform(), nn.Parameter(torch.zeros(int(source.labels.max()) + 1))
+        self.module = nn.ModuleDict({"look": self.look, "shares": nn.ParameterList([self.shares])})
+        self.random = torch.Generator().manual_seed(seed)
+        self.optimiser = torch.optim.Adam(self.module.parameters(), lr=_LEARNING_RATE)
+
+    def learning_rates(self, step: int) -> list[float]:
+        """Falling to nothing."""
+        return [_LEARNING_RATE * (1.0 - step / _STEPS)]
+
+    def losses(self, step: int) -> dict[str, Tensor]:
+        """The discrepancy of a batch, and the priors of no change."""
+        del step
+        chosen = torch.randint(len(self._source.images), (_BATCH,), generator=self.random)
+        weights = torch.softmax(self.shares[self._source.labels[chosen]], dim=0)
+        prior = 0.5 * self.look.change() / _PRIOR_SCALE**2 + 0.5 * self.shares.square().sum() / _SHARE_SCALE**2
+        return {
+            "discrepancy": self._moments.discrepancy(self.look(self._source.images[chosen]), weights),
+            "change": prior,
+        }
 
 
 def _stands_out(moments: TargetMoments, source: Source, look: ImageTransform, random: torch.Generator) -> bool:

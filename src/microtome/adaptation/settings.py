@@ -26,6 +26,15 @@ class Moved(StrEnum):
     LOOK = "look"
     NETWORK = "network"
 
+    @property
+    def is_of_look(self) -> bool:
+        """Whether source images are redrawn, and losses not added."""
+        match self:
+            case Moved.LOOK:
+                return True
+            case Moved.NETWORK:
+                return False
+
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptationSettings:
@@ -72,7 +81,7 @@ class AdaptationSettings:
             require(math.isfinite(value) and value > 0, name, value, "a positive number")
         require(math.isfinite(self.weight) and self.weight >= 0, "weight", self.weight, "a number, at least 0")
         require(self.align_from <= self.epochs, "align_from", self.align_from, f"at most epochs = {self.epochs}")
-        if self.moves is Moved.LOOK and self.weight != 1.0:
+        if self.moves.is_of_look and self.weight != 1.0:
             raise ParameterError(
                 f"weight is {self.weight}; it has a use with moves='network' only, where losses are added"
             )

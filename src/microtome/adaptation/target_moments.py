@@ -25,8 +25,8 @@ from torch import Tensor
 
 from microtome.adaptation.unit_images import UnitImages
 from microtome.errors import ModelError
+from microtome.images import ImageCode, ImageSchema
 from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease, unknown_release
-from microtome.schema import ImageCode, ImageSchema
 
 _AT_ONCE = 4096
 _SMALLEST = 1e-12

@@ -1,9 +1,9 @@
 """Empirical lower bounds on ε, against the claim: does the program keep what the argument promises?
 
-scene.py        neighbouring data of the worst kind, many pairs in one set (table_scene.py, image_scene.py)
-witness.py      one run of the real release, with everything known but the noise and one record
-reading.py      what a noisy array says of a record: likelihood ratios in closed form
-                (table_readings.py, image_readings.py)
+audit_data.py   neighbouring data of the worst kind, many pairs in one set (audit_table.py, audit_images.py)
+observation.py  one run of the real release, with everything known but the noise and one record
+evidence.py     what a noisy array says of a record: likelihood ratios in closed form
+                (table_evidence.py, image_evidence.py)
 attacks.py      scores by which to tell whether a record is there
 lower_bound.py  a bound on ε from how often that succeeds, with no assumption on the mechanism
 claim.py        the claimed privacy profile, at every δ

@@ -15,17 +15,17 @@ import numpy as np
 from scipy.special import logsumexp
 
 from microtome.accounting import Neighbours
-from microtome.auditing.image_readings import (
-    image_profile_readings,
+from microtome.auditing.audit_data import Coins
+from microtome.auditing.evidence import Evidence, Numbers
+from microtome.auditing.image_evidence import (
+    image_profile_evidence,
     image_row_means,
-    image_rows_reading,
-    moment_readings,
+    image_rows_evidence,
+    moment_evidence,
 )
-from microtome.auditing.reading import Numbers, Reading
-from microtome.auditing.scene import Coins
+from microtome.auditing.observation import AnyObservation, ImageObservation, TableObservation
 from microtome.auditing.setting import AuditKind
-from microtome.auditing.table_readings import profile_readings, row_means, table_readings, table_rows_reading
-from microtome.auditing.witness import AnySighting, ImageSighting, TableSighting
+from microtome.auditing.table_evidence import profile_evidence, row_means, table_evidence, table_rows_evidence
 from microtome.errors import MicrotomeError
 from microtome.published import ImageRowsRelease, RecordsRelease
 from microtome.schema import CategoryCells, NumberCells
@@ -36,7 +36,7 @@ _LIKELIHOOD = "likelihood ratio"
 
 
 class Attacker:
-    """Scores releases of one scene, and remembers them.
+    """Scores releases of one data, and remembers them.
 
     Args:
         kind: What of a release to look at.
@@ -44,61 +44,61 @@ class Attacker:
 
     def __init__(self, kind: AuditKind) -> None:
         self._kind = kind
-        self._earlier: dict[str, Reading] = {}
+        self._earlier: dict[str, Evidence] = {}
         self._seen: dict[str, tuple[Counter[float], Counter[float]]] = {}
 
-    def scores(self, sighting: AnySighting) -> Scores:
-        """Every attack's score of every target; the sighting is learnt from afterwards."""
-        readings = self._readings(sighting)
-        ratio = sum((reading.log_ratio() for reading in readings), np.zeros(len(sighting.coins)))
+    def scores(self, observation: AnyObservation) -> Scores:
+        """Every attack's score of every target; the observation is learnt from afterwards."""
+        evidence = self._evidence(observation)
+        ratio = sum((piece.log_ratio() for piece in evidence), np.zeros(len(observation.coins)))
         scores: Scores = {_LIKELIHOOD: ratio}
-        if self._kind is AuditKind.RECORDS and sighting.owners is None:
-            scores |= _unwitnessed(sighting, ratio)
-        scores |= self._repeated_noise(readings)
-        facts = _facts(sighting)
+        if self._kind.is_of_rows and observation.owners is None:
+            scores |= _unobserved(observation, ratio)
+        scores |= self._repeated_noise(evidence)
+        facts = _facts(observation)
         scores |= self._telling_facts(facts)
-        self._learn(readings, facts, sighting.coins)
+        self._learn(evidence, facts, observation.coins)
         return scores
 
-    def _readings(self, sighting: AnySighting) -> list[Reading]:
-        match sighting:
-            case ImageSighting():
-                return self._image_readings(sighting)
-            case TableSighting():
-                return self._table_readings(sighting)
+    def _evidence(self, observation: AnyObservation) -> list[Evidence]:
+        match observation:
+            case ImageObservation():
+                return self._image_evidence(observation)
+            case TableObservation():
+                return self._table_evidence(observation)
 
-    def _table_readings(self, sighting: TableSighting) -> list[Reading]:
-        profile = list(profile_readings(sighting))
+    def _table_evidence(self, observation: TableObservation) -> list[Evidence]:
+        profile = list(profile_evidence(observation))
         match self._kind:
             case AuditKind.PROFILE:
                 return profile
             case AuditKind.AGGREGATES:
-                return [*profile, *table_readings(sighting)]
+                return [*profile, *table_evidence(observation)]
             case AuditKind.RECORDS:
-                return profile if sighting.owners is None else [*profile, table_rows_reading(sighting)]
+                return profile if observation.owners is None else [*profile, table_rows_evidence(observation)]
             case AuditKind.MEANS | AuditKind.SECOND_MOMENTS | AuditKind.SPREADS:
                 raise MicrotomeError(f"the release of a table has no {self._kind}")
 
-    def _image_readings(self, sighting: ImageSighting) -> list[Reading]:
+    def _image_evidence(self, observation: ImageObservation) -> list[Evidence]:
         match self._kind:
             case AuditKind.MEANS | AuditKind.SECOND_MOMENTS | AuditKind.SPREADS:
-                return [reading for reading in moment_readings(sighting) if reading.name == self._kind]
+                return [piece for piece in moment_evidence(observation) if piece.name == self._kind]
             case AuditKind.PROFILE:
-                return list(image_profile_readings(sighting))
+                return list(image_profile_evidence(observation))
             case AuditKind.AGGREGATES:
-                return [*image_profile_readings(sighting), *moment_readings(sighting)]
+                return [*image_profile_evidence(observation), *moment_evidence(observation)]
             case AuditKind.RECORDS:
-                profile = list(image_profile_readings(sighting))
-                return profile if sighting.owners is None else [*profile, image_rows_reading(sighting)]
+                profile = list(image_profile_evidence(observation))
+                return profile if observation.owners is None else [*profile, image_rows_evidence(observation)]
 
-    def _repeated_noise(self, readings: list[Reading]) -> Scores:
+    def _repeated_noise(self, evidence: list[Evidence]) -> Scores:
         """Whether the noise is that of the release before."""
         scores = {}
-        for reading in readings:
-            earlier = self._earlier.get(reading.name)
-            known = earlier is not None and earlier.noise.shape == reading.noise.shape
-            scores[f"repeated noise, {reading.name}"] = (
-                reading.repeats(earlier) if known and earlier is not None else np.zeros(len(reading.places))
+        for piece in evidence:
+            earlier = self._earlier.get(piece.name)
+            known = earlier is not None and earlier.noise.shape == piece.noise.shape
+            scores[f"repeated noise, {piece.name}"] = (
+                piece.repeats(earlier) if known and earlier is not None else np.zeros(len(piece.places))
             )
         return scores
 
@@ -112,44 +112,44 @@ class Attacker:
             scores[f"fact, {name}"] = np.array(odds)[which]
         return scores
 
-    def _learn(self, readings: list[Reading], facts: Mapping[str, Numbers], coins: Coins) -> None:
-        self._earlier |= {reading.name: reading for reading in readings}
+    def _learn(self, evidence: list[Evidence], facts: Mapping[str, Numbers], coins: Coins) -> None:
+        self._earlier |= {piece.name: piece for piece in evidence}
         for name, values in facts.items():
             counters = self._seen.setdefault(name, (Counter(), Counter()))
             counters[0].update(values[coins].tolist())
             counters[1].update(values[~coins].tolist())
 
 
-def _facts(sighting: AnySighting) -> dict[str, Numbers]:
+def _facts(observation: AnyObservation) -> dict[str, Numbers]:
     """What the file says without noise, for every target: less what the other records account for."""
-    scene, contents = sighting.scene, sighting.release.manifest.contents
-    match scene.neighbours:
+    data, contents = observation.data, observation.release.manifest.contents
+    match data.neighbours:
         case Neighbours.ADD_REMOVE:
-            others = len(sighting.present) - sighting.coins.astype(np.float64)
+            others = len(observation.present) - observation.coins.astype(np.float64)
         case Neighbours.BLANK_ONE | Neighbours.REPLACE_ONE:
-            others = np.full(len(sighting.coins), scene.most_records - 1.0)
+            others = np.full(len(observation.coins), data.most_records - 1.0)
     facts = {
         "number of rows beyond the other records": contents.num_rows - others,
         "number of records beyond the others": np.round(contents.num_records - others, 6),
     }
-    match sighting:
-        case TableSighting():
-            if any(column.kind.is_categorical and not column.is_declared for column in sighting.scene.schema.columns):
-                facts["categories of its own that are shown"] = _own_categories_shown(sighting)
-        case ImageSighting():
+    match observation:
+        case TableObservation():
+            if any(column.kind.is_categorical and not column.is_declared for column in observation.data.schema.columns):
+                facts["categories of its own that are shown"] = _own_categories_shown(observation)
+        case ImageObservation():
             pass  # classes are declared
         case _:
-            assert_never(sighting)
+            assert_never(observation)
     return facts
 
 
-def _own_categories_shown(sighting: TableSighting) -> Numbers:
+def _own_categories_shown(observation: TableObservation) -> Numbers:
     """In how many columns whose categories are learnt the target's category is published."""
-    shown = np.zeros(len(sighting.coins))
-    for index, code in enumerate(sighting.release.codebook.codes):
+    shown = np.zeros(len(observation.coins))
+    for index, code in enumerate(observation.release.codebook.codes):
         match code.cells:
             case CategoryCells(categories=published) if code.column.categories is None:
-                values = sighting.scene.spots[index].take(sighting.scene.targets.places[:, index]).to_pylist()
+                values = observation.data.spots[index].take(observation.data.targets.places[:, index]).to_pylist()
                 shown += [value in published for value in values]
             case CategoryCells() | NumberCells():
                 pass  # nothing is shown that nobody declared
@@ -166,34 +166,34 @@ class _UnknownRows(NamedTuple):
     noise_scale: float
 
 
-def _unknown_rows(sighting: AnySighting) -> _UnknownRows:
-    match sighting:
-        case TableSighting(scene=scene, release=RecordsRelease() as release):
+def _unknown_rows(observation: AnyObservation) -> _UnknownRows:
+    match observation:
+        case TableObservation(data=data, release=RecordsRelease() as release):
             target, other, crowd = (
-                row_means(release, scene, group) for group in (scene.targets, scene.substitutes, scene.crowd)
+                row_means(release, data, group) for group in (data.targets, data.substitutes, data.crowd)
             )
             return _UnknownRows(release.rows(), (target, other, crowd), release.noise_scale)
-        case ImageSighting(release=ImageRowsRelease() as images):
-            return _unknown_rows_of_class(sighting, images)
+        case ImageObservation(release=ImageRowsRelease() as images):
+            return _unknown_rows_of_class(observation, images)
         case _:
-            raise MicrotomeError(f"{sighting.release.holds} have no rows that could be taken for another's")
+            raise MicrotomeError(f"{observation.release.holds} have no rows that could be taken for another's")
 
 
-def _unknown_rows_of_class(sighting: ImageSighting, release: ImageRowsRelease) -> _UnknownRows:
+def _unknown_rows_of_class(observation: ImageObservation, release: ImageRowsRelease) -> _UnknownRows:
     """The rows of the targets' class, of which there has to be one only."""
-    scene = sighting.scene
-    (number,) = np.unique(scene.targets.classes)
-    members = scene.crowd[scene.crowd.classes == number]
+    data = observation.data
+    (number,) = np.unique(data.targets.classes)
+    members = data.crowd[data.crowd.classes == number]
     target, other, crowd = (
-        image_row_means(release, scene.encoded(group)) for group in (scene.targets, scene.substitutes, members)
+        image_row_means(release, data.encoded(group)) for group in (data.targets, data.substitutes, members)
     )
     return _UnknownRows(release.rows(int(number)), (target, other, crowd), release.noise_scale)
 
 
-def _unwitnessed(sighting: AnySighting, profile: Numbers) -> Scores:
+def _unobserved(observation: AnyObservation, profile: Numbers) -> Scores:
     """The rows of a file whose order nobody knows, for a single target, added to what the profile says."""
-    rows, (target, other, crowd), sigma = _unknown_rows(sighting)
-    replaced = sighting.scene.neighbours.symmetric
+    rows, (target, other, crowd), sigma = _unknown_rows(observation)
+    replaced = observation.data.neighbours.symmetric
     other = other if replaced else np.zeros_like(target)
     # Any row may be the target's: the mean of the likelihood ratios of all rows.
     ratios = _log_ratio(rows[None], target[:, None], other[:, None], sigma)

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from microtome.accounting import Event
 from microtome.accounting import epsilon as epsilon_of
 from microtome.auditing.attacks import Attacker, Scores
+from microtome.auditing.audit_data import Coins
 from microtome.auditing.claim import Claim, Point
 from microtome.auditing.lower_bound import Verdicts, count_verdicts, expected_bounds, is_refused, lower_bound
-from microtome.auditing.scene import Coins
+from microtome.auditing.observation import observe_release, publish_release
 from microtome.auditing.setting import AuditSetting
-from microtome.auditing.witness import publish_release, witness_release
 from microtome.progress import Progress, silent
 
 _TRAINING_SHARE, _LARGEST_TRAINING_SHARE = 0.2, 0.35
@@ -169,8 +169,8 @@ class AuditRun:
     ) -> None:
         self.setting, self._error = setting, error
         self._verdict_error = error if verdict_error is None else verdict_error
-        self._scene = setting.scene()
-        self._privacy = setting.privacy(capacity=self._scene.most_records)
+        self._data = setting.data()
+        self._privacy = setting.privacy(capacity=self._data.most_records)
         self._attacker = Attacker(setting.kind)
         self._coins = np.random.default_rng(seed)
         self._claims: dict[tuple[Event, ...], Claim] = {}
@@ -237,7 +237,7 @@ class AuditRun:
             events_keep_promise=all(claim.is_kept_by_events for claim in claims),
             releases=self._counted,
             training_releases=len(self._training),
-            targets=len(self._scene.targets),
+            targets=len(self._data.targets),
             seconds=self._seconds,
         )
 
@@ -247,15 +247,15 @@ class AuditRun:
 
     def _release(self, output: Path) -> tuple[Scores, Coins]:
         """One more release of a table by new coins, and what every attack says of it."""
-        coins: Coins = self._coins.random(len(self._scene.targets)) < 0.5
-        look = publish_release if self.setting.as_published else witness_release
-        sighting = look(self._scene, self._privacy, coins, output)
-        events = self.setting.claimed_events(sighting.release)
+        coins: Coins = self._coins.random(len(self._data.targets)) < 0.5
+        look = publish_release if self.setting.as_published else observe_release
+        observation = look(self._data, self._privacy, coins, output)
+        events = self.setting.claimed_events(observation.release)
         if events not in self._claims:
             part = self.setting.kind.is_part
             claimed = epsilon_of(events, self.setting.delta) if part else self.setting.epsilon
             self._claims[events] = Claim(epsilon=claimed, delta=self.setting.delta, events=events)
-        return self._attacker.scores(sighting), coins
+        return self._attacker.scores(observation), coins
 
     def _training_share(self, seconds: float | None) -> float:
         """The share of the budget after which enough was seen to choose by: more if the time has brought little."""

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.auditing.scene import Coins
+from microtome.auditing.audit_data import Coins
 
 Numbers = NDArray[np.float64]
 

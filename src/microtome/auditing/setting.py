@@ -9,12 +9,13 @@ from itertools import takewhile
 from typing import Literal
 
 from microtome.accounting import Accountant, DirectionKind, Event, FailureEvent, GaussianEvent, Neighbours, events_of
-from microtome.auditing.image_scene import ImageScene, build_alike_scene, build_image_scene
-from microtome.auditing.table_scene import TableScene, build_table_scene
+from microtome.auditing.audit_images import ImageAuditData, build_alike_images, build_audit_images
+from microtome.auditing.audit_table import TableAuditData, build_audit_table
 from microtome.errors import ParameterError
+from microtome.images import ImageSchema
 from microtome.private.plan import plan_profile
 from microtome.published import Artefact, ImageMomentsRelease, ReleaseKind, narrowed
-from microtome.schema import Column, ImageSchema, Kind, Schema, initial_cells
+from microtome.schema import Column, Kind, Schema, initial_cells
 from microtome.settings import NO_PIVOT, PrivacySettings
 
 _LEVELS = 13
@@ -63,7 +64,21 @@ class AuditKind(StrEnum):
     @property
     def is_part(self) -> bool:
         """Whether it is less than a whole release."""
-        return self is AuditKind.PROFILE or self.is_of_moments
+        match self:
+            case AuditKind.PROFILE | AuditKind.MEANS | AuditKind.SECOND_MOMENTS | AuditKind.SPREADS:
+                return True
+            case AuditKind.RECORDS | AuditKind.AGGREGATES:
+                return False
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether noisy rows are looked at."""
+        return not (self.is_part or self.release_kind.is_of_sums)
+
+    @property
+    def is_of_tables(self) -> bool:
+        """Whether all sums are looked at."""
+        return self.release_kind.is_of_sums and not self.is_part
 
     @property
     def release_kind(self) -> ReleaseKind:
@@ -142,23 +157,23 @@ class AuditSetting:
         """The setting in a few words."""
         words = ["images"] if self.images else []
         words.append(self.kind.value)
-        if self.kind is AuditKind.RECORDS:
+        if self.kind.is_of_rows:
             words.append(self.directions.value)
             words += [] if self.num_slices is None else [f"{self.num_slices} slices"]
-        if self.kind is AuditKind.AGGREGATES and not self.images:
+        if self.kind.is_of_tables and not self.images:
             words.append("no pivot" if self.pivot == NO_PIVOT else "pivot")
         words += [] if self.subsample is None else [f"subsample {self.subsample:g}"]
         words += ["learnt categories"] if self.learnt else []
         words += ["rounding"] if self.rounded else []
         words += ["all alike"] if self.alike else []
-        words += [] if self.accountant is Accountant.EXACT else [self.accountant.value]
+        words += [] if self.accountant.is_exact else [self.accountant.value]
         words += ["as published"] if self.as_published else []
         return ", ".join([*words, self.neighbours.value, f"ε = {self.epsilon:g}"])
 
     def privacy(self, capacity: int) -> PrivacySettings:
         """The settings of the releases."""
         kind = self.kind.release_kind
-        padded = kind is ReleaseKind.RECORDS and self.neighbours.protects_count
+        padded = not kind.is_of_sums and self.neighbours.protects_count
         return PrivacySettings(
             kind=kind,
             epsilon=self.epsilon,
@@ -173,20 +188,20 @@ class AuditSetting:
             allow_large_delta=True,
         )
 
-    def scene(self) -> TableScene | ImageScene:
+    def data(self) -> TableAuditData | ImageAuditData:
         """The tables or images to try it on."""
         match self.schema or (self._own_images() if self.images else self._own_schema()):
             case ImageSchema() as schema:
-                return self._image_scene(schema)
+                return self._image_data(schema)
             case Schema() as schema:
-                return self._table_scene(schema)
+                return self._table_data(schema)
 
-    def _table_scene(self, schema: Schema) -> TableScene:
-        counted = self.kind is AuditKind.AGGREGATES
+    def _table_data(self, schema: Schema) -> TableAuditData:
+        counted = self.kind.is_of_tables
         spots = _LEVELS if counted else _CELLS
         widest = max(_num_cells(column, spots) for column in schema.columns)
         crowd_spots = spots if counted else 2
-        return build_table_scene(
+        return build_audit_table(
             schema,
             neighbours=self.neighbours,
             num_targets=min(widest**2, _MOST_TARGETS) if counted else 1 if self.as_published else widest,
@@ -195,13 +210,13 @@ class AuditSetting:
             crowd_size=self._crowd_size(schema, min(widest, crowd_spots)),
         )
 
-    def _image_scene(self, schema: ImageSchema) -> ImageScene:
+    def _image_data(self, schema: ImageSchema) -> ImageAuditData:
         if self.alike:
-            return build_alike_scene(schema, neighbours=self.neighbours)
-        summed = self.kind.release_kind is ReleaseKind.AGGREGATES
+            return build_alike_images(schema, neighbours=self.neighbours)
+        summed = self.kind.release_kind.is_of_sums
         width = schema.dim * (schema.dim + 1) // 2 if summed else schema.dim
         most = min(schema.num_classes * schema.num_components, _MOST_IMAGES, max(_MOST_TRACES // width, 1))
-        return build_image_scene(
+        return build_audit_images(
             schema,
             neighbours=self.neighbours,
             num_targets=1 if self.as_published and not summed else most,
@@ -236,7 +251,7 @@ class AuditSetting:
 
     def _own_schema(self) -> Schema:
         """Columns on which many targets have cells of their own."""
-        if self.kind is AuditKind.AGGREGATES:
+        if self.kind.is_of_tables:
             values = tuple(f"value {number:02d}" for number in range(_LEVELS))
             named = {"kind": Kind.CATEGORICAL, "categories": values, "missing": False}
             columns = [Column(name=name, **named) for name in ("first", "second", "third")]  # type: ignore[arg-type]

@@ -99,7 +99,8 @@ def audit(
 def _setting(given: Mapping[str, object], schema: Path | None, images: bool, as_published: bool) -> AuditSetting:
     from microtome import accounting
     from microtome.auditing import AuditKind, AuditSetting
-    from microtome.schema import ImageSchema, load_schema
+    from microtome.images import ImageSchema
+    from microtome.schema_file import load_schema
 
     held = None if schema is None else load_schema(schema)
     types: dict[str, type[StrEnum]] = {

@@ -10,9 +10,8 @@ from microtome.cli.screen import console, plain, print_json, watch
 from microtome.errors import SchemaError
 
 if TYPE_CHECKING:
-    from microtome.images import ImageSet
-    from microtome.schema import ImageSchema
-    from microtome.schema.image import Label
+    from microtome.images import ImageSchema, ImageSet
+    from microtome.images.image_schema import Label
 
 _MOST_COMPARED = 5000
 """Images that neighbours and the classifier of a report look at: every one is compared with every other."""
@@ -29,7 +28,7 @@ def draft(source: Path, *, classes: str | None, labels: Path | None, part: str |
 
 def schema_of(images: ImageSet, source: Path, classes: str | None) -> ImageSchema:
     """A schema for images that are read."""
-    from microtome.schema.image import classes_from_text, schema_of_layout
+    from microtome.images.image_schema import classes_from_text, schema_of_layout
 
     declared: tuple[Label, ...] | None = None
     if classes is not None:

@@ -13,17 +13,27 @@ import typer
 from microtome.cli import images
 from microtome.cli.choices import DrawnDirections, Kind, Neighbours, ReleaseAccountant
 from microtome.cli.ledger import cost_in_words
+from microtome.cli.release_options import (
+    AccountantOption,
+    Capacity,
+    DirectionsOption,
+    NeighboursOption,
+    NumSlices,
+    ProfileShare,
+    SliceDim,
+    Subsample,
+)
 from microtome.cli.schema import Decimal, Encoding, Separator, Sheet, one_character
 from microtome.cli.screen import console, errors, plain, watch
-from microtome.cli.verb import Quiet, count
+from microtome.cli.verb import Quiet
 from microtome.errors import ParameterError, TableError, noted, together
 from microtome.spool import is_read_once, read_again
 
 if TYPE_CHECKING:
     from microtome.accounting import Account
-    from microtome.images import ImageSet
+    from microtome.images import ImageSchema, ImageSet
     from microtome.published import Artefact
-    from microtome.schema import ImageSchema, Schema
+    from microtome.schema import Schema
 
 
 def ledger_beside(table: Path) -> Path:
@@ -73,34 +83,21 @@ def release(
             "it is kept better. 'target' is that of the schema, 'none' has a little less noise in pairs."
         ),
     ] = "target",
-    neighbours: Annotated[
-        Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
-    ] = Neighbours.BLANK_ONE,
-    directions: Annotated[
-        DrawnDirections, typer.Option(help="records: orthogonal needs least noise; gaussian is the paper's.")
-    ] = DrawnDirections.ORTHOGONAL,
-    num_slices: Annotated[
-        int | None,
-        typer.Option(help="records: number of slices.", show_default="as many as fill the encoded dimension"),
-    ] = None,
-    slice_dim: Annotated[int, typer.Option(help="records: dimension of a slice.")] = 1,
-    subsample: Annotated[float | None, typer.Option(help="records: Poisson sampling rate, e.g. 0.25.")] = None,
-    capacity: Annotated[
-        int | None,
+    triples: Annotated[
+        int,
         typer.Option(
-            parser=count, metavar="NUMBER", help="records: public upper bound on their number, for add-remove."
+            help="aggregates: tables of three columns that a second round may choose, by what pairs do not tell; only "
+            "as many as there are enough records for. 0 for none."
         ),
-    ] = None,
-    accountant: Annotated[
-        ReleaseAccountant, typer.Option(help="How the noise is computed from ε and δ.")
-    ] = ReleaseAccountant.EXACT,
-    profile_share: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of the budget spent on one-way histograms.",
-            show_default="0.1 for records, 0.2 for aggregates, 0.05 for images",
-        ),
-    ] = None,
+    ] = 32,
+    neighbours: NeighboursOption = Neighbours.BLANK_ONE,
+    directions: DirectionsOption = DrawnDirections.ORTHOGONAL,
+    num_slices: NumSlices = None,
+    slice_dim: SliceDim = 1,
+    subsample: Subsample = None,
+    capacity: Capacity = None,
+    accountant: AccountantOption = ReleaseAccountant.EXACT,
+    profile_share: ProfileShare = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Book of what was spent.", show_default="TABLE.ledger.json beside the table")
     ] = None,
@@ -154,6 +151,7 @@ def release(
             kind=kind.value,
             pivot=pivot,
             focus=focus,
+            triples=triples,
             neighbours=neighbours.value,
             accountant=accountant.value,
             directions=directions.value,
@@ -193,7 +191,8 @@ def _subject(
 ) -> tuple[Path, Schema] | tuple[ImageSet, ImageSchema]:
     """What is to be released, and what is public about it; refuses options that are for the other of the two."""
     from microtome.images import read_images
-    from microtome.schema import Schema, load_schema
+    from microtome.schema import Schema
+    from microtome.schema_file import load_schema
 
     declared = None if str(schema) == images.WORD else load_schema(schema)
     if isinstance(declared, Schema):
@@ -216,7 +215,7 @@ def _check_files(
 ) -> None:
     """Name all files that are not as they have to be, before any is worked with."""
     from microtome.published import check_output
-    from microtome.schema import load_schema
+    from microtome.schema_file import load_schema
 
     with together() as attempts:
         with attempts:

@@ -124,8 +124,10 @@ def confirm(
     A draft has its types from the table: one record can turn whole numbers into decimals, or numbers into text. What is
     shown here is published with the release, so confirm what you would say of the table without having seen it.
     """
-    from microtome.schema import ImageSchema, Schema, load_schema
+    from microtome.images import ImageSchema
+    from microtome.schema import Schema
     from microtome.schema.document import confirmed_text
+    from microtome.schema_file import load_schema
 
     described = load_schema(schema)
     if isinstance(described, ImageSchema):
@@ -137,7 +139,7 @@ def confirm(
     wanted = described if suggestions.are_kept else described.without_suggestions()
     before = schema.read_text(encoding="utf-8")
     after = confirmed_text(before, suggestions=suggestions.are_kept)
-    if Schema.loads(after) != wanted.confirm():
+    if Schema.loads(after, folder=schema.parent) != wanted.confirm():
         raise ParameterError(
             f"{schema}: 'drafted: true' or a suggestion does not stand on a line of its own; change it by hand"
         )
@@ -156,6 +158,8 @@ def _show(schema: Schema, *, keep: bool) -> None:
         console.print(line, soft_wrap=True)
     for aside in schema.aside:
         console.print(f"  {plain(aside.name)}: not released ({aside.action})", soft_wrap=True)
+    for rule in schema.ruled.all:
+        console.print(f"  rule: {plain(rule.text)}", soft_wrap=True)
 
 
 @app.command("import", cls=Verb)
@@ -192,7 +196,9 @@ def import_(
 def edit(schema: Annotated[Path, typer.Argument(help="YAML file of a table to change.")]) -> None:
     """Change a schema in the terminal, question by question; the file is written whole, at the end."""
     from microtome.cli import schema_editor
-    from microtome.schema import ImageSchema, Schema, load_schema
+    from microtome.images import ImageSchema
+    from microtome.schema import Schema
+    from microtome.schema_file import load_schema
 
     match load_schema(schema):
         case ImageSchema():
@@ -207,12 +213,16 @@ def check(
     quiet: Quiet = False,
 ) -> None:
     """Check a schema without touching any table."""
-    from microtome.schema import ImageSchema, Schema, load_schema
+    from microtome.images import ImageSchema
+    from microtome.schema import Schema
+    from microtome.schema_file import load_schema
 
     match load_schema(schema):
         case ImageSchema() as layout:
             found, draft = f"{layout.num_classes} classes of images", ""
         case Schema() as table:
             found = f"{len(table.columns)} columns"
+            if table.rules:
+                found += f" and {len(table.rules)} rules that can hold together"
             draft = " It is a draft: read it, then 'microtome schema confirm'." if table.drafted else ""
     console.print(f"{plain(schema)}: {found}, no errors.{draft}", soft_wrap=True)

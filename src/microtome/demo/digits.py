@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from microtome.errors import ParameterError
-from microtome.images import ImageSet
-from microtome.schema import ImageSchema
+from microtome.images import ImageSchema, ImageSet
 
 
 def digit_images() -> tuple[ImageSet, ImageSchema]:

@@ -1,7 +1,6 @@
 """How far synthetic rows are from released ones: differentiable, fast, and with nothing private in reach."""
 
 from microtome.divergences.algorithm1 import ReferenceKernelFDivergence, run_algorithm1
-from microtome.divergences.directions import column_frames, pair_frames, random_frames
 from microtome.divergences.f_functions import ConvexFunction, FDivergence
 from microtome.divergences.gaussian_kernel import KernelSettings
 from microtome.divergences.kernel_minibatch import MiniBatchKernelFDivergence
@@ -10,6 +9,7 @@ from microtome.divergences.landmarks import Landmarks, summarise
 from microtome.divergences.moment_matching import MomentMatching, MomentSettings, ReleasedMoments
 from microtome.divergences.protocol import Divergence
 from microtome.divergences.singular_values import Denoising, denoise, shrink
+from microtome.divergences.slice_frames import column_frames, pair_frames, random_frames
 from microtome.divergences.sliced_mmd import MMDSettings, SlicedMMD
 from microtome.divergences.sliced_wasserstein import SlicedWasserstein
 

@@ -18,8 +18,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from microtome.divergences.directions import add_noise, choose_slices
 from microtome.divergences.gaussian_kernel import KernelSettings, check_noise_scale
+from microtome.divergences.slice_frames import add_noise, choose_slices
 from microtome.errors import ParameterError
 
 

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from microtome.divergences.algorithm1 import ReferenceKernelFDivergence
-from microtome.divergences.directions import add_noise, choose_slices, project
 from microtome.divergences.gaussian_kernel import KernelSettings, kernel_means, squared_distances
+from microtome.divergences.slice_frames import add_noise, choose_slices, project
 
 
 class MiniBatchKernelFDivergence(ReferenceKernelFDivergence):

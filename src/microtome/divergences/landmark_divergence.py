@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from microtome.divergences.directions import check_directions, choose_slices, project
 from microtome.divergences.gaussian_kernel import check_noise_scale
 from microtome.divergences.landmarks import Landmarks, summarise
+from microtome.divergences.slice_frames import check_directions, choose_slices, project
 
 Settings = TypeVar("Settings")
 

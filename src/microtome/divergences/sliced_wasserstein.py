@@ -19,8 +19,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from microtome.divergences.directions import add_noise, check_directions, choose_slices, project
 from microtome.divergences.gaussian_kernel import check_noise_scale
+from microtome.divergences.slice_frames import add_noise, check_directions, choose_slices, project
 from microtome.errors import ParameterError
 
 

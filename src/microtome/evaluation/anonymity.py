@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from microtome.evaluation.coded_table import CodedTable, sampled
+from microtome.evaluation.comparable_table import ComparableTable, sampled
 
 _ATTACKS = 500
 _ROWS = 10_000
@@ -50,7 +50,7 @@ class Risk:
 
 
 def anonymeter_risks(
-    real: CodedTable, synthetic: CodedTable, holdout: CodedTable, rng: np.random.Generator
+    real: ComparableTable, synthetic: ComparableTable, holdout: ComparableTable, rng: np.random.Generator
 ) -> list[Risk] | str:
     """All attacks that can be made; a sentence where none can."""
     if find_spec("anonymeter") is None:
@@ -95,7 +95,7 @@ def anonymeter_risks(
     return risks
 
 
-def frame_of(table: CodedTable) -> pd.DataFrame:
+def frame_of(table: ComparableTable) -> pd.DataFrame:
     """The table as text and numbers."""
     columns = {
         name: np.array([*table.labels[name], None], dtype=object)[values] if name in table.labels else values

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from microtome.accounting import Event
-from microtome.accounting.profile import exact_profile
-from microtome.evaluation.coded_table import CodedTable, sampled
+from microtome.accounting.privacy_profile import exact_profile
+from microtome.evaluation.comparable_table import ComparableTable, sampled
 from microtome.evaluation.detector import chance_deviation
 from microtome.evaluation.nearest_rows import Embedding, Points, nearest
 
@@ -89,7 +89,7 @@ class Attacks:
 
 
 def attack(
-    real: CodedTable, synthetic: CodedTable, holdout: CodedTable | None, rng: np.random.Generator
+    real: ComparableTable, synthetic: ComparableTable, holdout: ComparableTable | None, rng: np.random.Generator
 ) -> Attacks | str:
     """Attack a synthetic table; a sentence where rows are too few."""
     if min(real.num_rows, synthetic.num_rows, _LEAST_ROWS if holdout is None else holdout.num_rows) < _LEAST_ROWS:
@@ -159,7 +159,7 @@ def _closeness(near: Floats) -> Closeness:
 
 
 def _closer(
-    real: CodedTable, holdout: CodedTable, made: Points, embedding: Embedding, rng: np.random.Generator
+    real: ComparableTable, holdout: ComparableTable, made: Points, embedding: Embedding, rng: np.random.Generator
 ) -> tuple[float, int]:
     """Of some synthetic rows, the share nearer to one of equally many used than held-out rows; ties count half."""
     size = min(real.num_rows, holdout.num_rows, _REFERENCES)

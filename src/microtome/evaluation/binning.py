@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded_table import CodedTable
+from microtome.evaluation.comparable_table import ComparableTable
 from microtome.evaluation.values import short_number
 from microtome.schema import Column
 
@@ -43,7 +43,7 @@ class Levels:
         return np.asarray(counted / max(len(codes), 1), dtype=np.float64)
 
 
-def cut_columns(real: CodedTable, *others: CodedTable) -> list[Levels]:
+def cut_columns(real: ComparableTable, *others: ComparableTable) -> list[Levels]:
     """Levels of all columns, cut by the real table, in that table and in others."""
     return [_cut(column, real, others) for column in real.columns]
 
@@ -63,7 +63,7 @@ def pairs_of(columns: list[Levels]) -> list[tuple[int, int]]:
     return list(combinations(varying, 2))
 
 
-def _cut(column: Column, real: CodedTable, others: tuple[CodedTable, ...]) -> Levels:
+def _cut(column: Column, real: ComparableTable, others: tuple[ComparableTable, ...]) -> Levels:
     tables = (real, *others)
     if column.name in real.labels:
         labels, place = _named(real.labels[column.name], real.values[column.name])

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from microtome.evaluation.coded_table import CodedTable, sampled
+from microtome.evaluation.comparable_table import ComparableTable, sampled
 from microtome.evaluation.features import LinearFeatures, TreeFeatures
 from microtome.evaluation.utility import MODELS
 
@@ -43,7 +43,7 @@ class Detection:
     rows: int
 
 
-def detect(real: CodedTable, synthetic: CodedTable, rng: np.random.Generator, most: int) -> Detection | str:
+def detect(real: ComparableTable, synthetic: ComparableTable, rng: np.random.Generator, most: int) -> Detection | str:
     """Tell two tables apart with at most ``most`` rows of each; a sentence where rows are too few."""
     rows = min(real.num_rows, synthetic.num_rows, most)
     if rows < _LEAST_ROWS:
@@ -77,7 +77,7 @@ def chance_deviation(positive: int, negative: int) -> float:
     return float(np.sqrt((positive + negative + 1) / (12.0 * positive * negative)))
 
 
-def stacked(first: CodedTable, second: CodedTable) -> CodedTable:
+def stacked(first: ComparableTable, second: ComparableTable) -> ComparableTable:
     """The rows of both."""
     values = {name: np.concatenate([first.values[name], second.values[name]]) for name in first.values}
     return first.with_values(values, first.num_rows + second.num_rows)

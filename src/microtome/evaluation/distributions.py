@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded_table import CodedTable
+from microtome.evaluation.comparable_table import ComparableTable
 from microtome.evaluation.fidelity import ks_complement, tv_complement
 from microtome.evaluation.values import short_number
 from microtome.schema import Column
@@ -112,7 +112,7 @@ class ColumnFigures:
         return known * (1.0 - abs(self.missing - self.synthetic_missing))
 
 
-def compare_column(column: Column, real: CodedTable, synthetic: CodedTable) -> ColumnFigures:
+def compare_column(column: Column, real: ComparableTable, synthetic: ComparableTable) -> ColumnFigures:
     """A column of two tables."""
     name = column.name
     first, second = real.values[name], synthetic.values[name]

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded_table import CodedTable
+from microtome.evaluation.comparable_table import ComparableTable
 
 Floats = NDArray[np.float64]
 _LEAST_ROWS = 5
@@ -30,7 +30,7 @@ class LinearFeatures:
     num_values: int
 
     @classmethod
-    def fit(cls, table: CodedTable, names: list[str]) -> LinearFeatures:
+    def fit(cls, table: ComparableTable, names: list[str]) -> LinearFeatures:
         """Learn which values get a column, and the scale of numbers."""
         places: dict[str, NDArray[np.int64]] = {}
         moments: dict[str, tuple[float, float]] = {}
@@ -51,7 +51,7 @@ class LinearFeatures:
                 moments[name] = (mean, spread or 1.0)
         return cls(places=places, moments=moments, num_values=width)
 
-    def transform(self, table: CodedTable) -> sp.csr_matrix:
+    def transform(self, table: ComparableTable) -> sp.csr_matrix:
         """The matrix of a table; values unknown in training have no column."""
         every = np.arange(table.num_rows)
         rows, columns, data = [], [], []
@@ -80,7 +80,7 @@ class TreeFeatures:
     places: dict[str, Floats]
 
     @classmethod
-    def fit(cls, table: CodedTable, names: list[str]) -> TreeFeatures:
+    def fit(cls, table: ComparableTable, names: list[str]) -> TreeFeatures:
         """Learn which values are common."""
         places = {}
         for name in names:
@@ -98,7 +98,7 @@ class TreeFeatures:
         """Which columns are positions."""
         return [name in self.places for name in self.names]
 
-    def transform(self, table: CodedTable) -> Floats:
+    def transform(self, table: ComparableTable) -> Floats:
         """The matrix of a table."""
         columns = [
             self.places[name][table.values[name] + 1] if name in self.places else table.values[name]

@@ -20,7 +20,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded_table import CodedTable
+from microtome.evaluation.comparable_table import ComparableTable
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -78,7 +78,7 @@ def correlation(first: Floats, second: Floats) -> float:
     return float(a @ b) / size if size > 0 else float("nan")
 
 
-def column_scores(real: CodedTable, synthetic: CodedTable) -> dict[str, float]:
+def column_scores(real: ComparableTable, synthetic: ComparableTable) -> dict[str, float]:
     """KSComplement of measured and TVComplement of listed columns, by name."""
     scores = {}
     for name, first in real.values.items():
@@ -87,7 +87,7 @@ def column_scores(real: CodedTable, synthetic: CodedTable) -> dict[str, float]:
     return scores
 
 
-def distribution_metrics(real: CodedTable, synthetic: CodedTable) -> dict[str, float | None]:
+def distribution_metrics(real: ComparableTable, synthetic: ComparableTable) -> dict[str, float | None]:
     """All four as means over the columns or pairs they apply to; ``None`` where there are none."""
     scores = column_scores(real, synthetic)
     return {

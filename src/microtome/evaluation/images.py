@@ -23,11 +23,10 @@ from microtome.errors import ParameterError, TableError
 from microtome.evaluation.html_page import HtmlPage, render_template
 from microtome.evaluation.image_verdict import judged_by_classifier, judged_by_means, root_mean_square
 from microtome.evaluation.verdict import Level
-from microtome.images import ImageSet, read_images
+from microtome.images import ImageSchema, ImageSet, read_images
 from microtome.images.writing import grey, grid, png
 from microtome.progress import Progress, silent
 from microtome.published import ImageMomentsRelease, ImageRelease, promise_in_words
-from microtome.schema import ImageSchema
 
 _PRIVATE_STAMP = "Shows private images and is not itself private. Show it to nobody who may not see them."
 _PUBLIC_STAMP = (
@@ -150,7 +149,7 @@ def report_images(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Pictures:
+class _LabelledImages:
     """Images between 0 and 1 with labels, all one label where there were none."""
 
     pixels: Floats
@@ -160,9 +159,9 @@ class _Pictures:
     def flat(self) -> Floats:
         return self.pixels.reshape(len(self.pixels), -1)
 
-    def some(self, number: int, rng: np.random.Generator) -> _Pictures:
+    def some(self, number: int, rng: np.random.Generator) -> _LabelledImages:
         chosen = rng.permutation(len(self.pixels))[:number]
-        return _Pictures(pixels=self.pixels[chosen], labels=self.labels[chosen])
+        return _LabelledImages(pixels=self.pixels[chosen], labels=self.labels[chosen])
 
     def means(self, classes: NDArray[Any]) -> Floats:
         blank = np.zeros(self.pixels.shape[1:])
@@ -171,9 +170,9 @@ class _Pictures:
 
 
 def _against_images(
-    real: _Pictures,
-    synthetic: _Pictures,
-    holdout: _Pictures | None,
+    real: _LabelledImages,
+    synthetic: _LabelledImages,
+    holdout: _LabelledImages | None,
     release: ImageRelease | None,
     sample: int,
     rng: np.random.Generator,
@@ -226,7 +225,7 @@ def _against_images(
 def _against_release(release: ImageRelease, pixels: Floats, labels: NDArray[Any] | None) -> ImageReport:
     """Only what the release holds beside the synthetic images: shares, and the class means of aggregates."""
     classes = np.array(release.schema.classes if release.schema.classes is not None else ("all",))
-    made = _Pictures(pixels=pixels, labels=np.full(len(pixels), "all") if labels is None else labels)
+    made = _LabelledImages(pixels=pixels, labels=np.full(len(pixels), "all") if labels is None else labels)
     pictures = [("Synthetic images", "A row for each class.", _sheet(made))]
     found: dict[str, Any] = {"mean_error": None, "mean_noise": None, "level": None, "verdict": (_NO_MEANS,)}
     match release:
@@ -267,7 +266,7 @@ def _means_noise(release: ImageMomentsRelease) -> float:
     return root_mean_square(moved - plain)
 
 
-def _accuracy(real: _Pictures, synthetic: _Pictures, holdout: _Pictures | None) -> dict[str, float]:
+def _accuracy(real: _LabelledImages, synthetic: _LabelledImages, holdout: _LabelledImages | None) -> dict[str, float]:
     """A logistic regression on real images: trained on synthetic ones, and on real ones for comparison."""
     cut = len(real.pixels) if holdout is not None else int(_TRAIN_SHARE * len(real.pixels))
     test = (holdout.flat, holdout.labels) if holdout is not None else (real.flat[cut:], real.labels[cut:])
@@ -281,23 +280,23 @@ def _accuracy(real: _Pictures, synthetic: _Pictures, holdout: _Pictures | None) 
     return scores
 
 
-def _nearest(real: _Pictures, rows: Floats, number: int) -> tuple[Floats, NDArray[np.int64]]:
+def _nearest(real: _LabelledImages, rows: Floats, number: int) -> tuple[Floats, NDArray[np.int64]]:
     """Distances, as root mean squares over pixels, to the nearest real images, and which these are."""
     search = NearestNeighbors(n_neighbors=min(number, len(real.pixels)), algorithm="brute").fit(real.flat)
     distances, places = search.kneighbors(rows)
     return distances / np.sqrt(rows.shape[1]), places
 
 
-def _one_of_each(pictures: _Pictures, classes: NDArray[Any]) -> NDArray[np.int64]:
+def _one_of_each(images: _LabelledImages, classes: NDArray[Any]) -> NDArray[np.int64]:
     """Places of the first image of each class, and of more where there is room."""
     per_class = max(1, _NEIGHBOURS_SHOWN // len(classes))
-    places = [np.flatnonzero(pictures.labels == label)[:per_class] for label in classes]
+    places = [np.flatnonzero(images.labels == label)[:per_class] for label in classes]
     return np.concatenate(places)[: 2 * _NEIGHBOURS_SHOWN].astype(np.int64)
 
 
-def _sheet(pictures: _Pictures) -> bytes:
-    labels = None if len(np.unique(pictures.labels)) == 1 else pictures.labels
-    return png(grid(grey(pictures.pixels, 0.0, 1.0), labels, columns=_SHOWN), _scale(pictures.pixels))
+def _sheet(images: _LabelledImages) -> bytes:
+    labels = None if len(np.unique(images.labels)) == 1 else images.labels
+    return png(grid(grey(images.pixels, 0.0, 1.0), labels, columns=_SHOWN), _scale(images.pixels))
 
 
 def _lines(above: Floats, below: Floats) -> bytes:
@@ -340,7 +339,7 @@ def _unit(images: ImageSet, schema: ImageSchema) -> Floats:
     return _scaled(images, schema.low, schema.high).pixels
 
 
-def _scaled(images: ImageSet, low: float, high: float) -> _Pictures:
+def _scaled(images: ImageSet, low: float, high: float) -> _LabelledImages:
     pixels = np.clip((images.pixels.astype(np.float64) - low) / (high - low), 0.0, 1.0)
     labels = np.full(len(images), "all") if images.labels is None else images.labels
-    return _Pictures(pixels=pixels, labels=labels)
+    return _LabelledImages(pixels=pixels, labels=labels)

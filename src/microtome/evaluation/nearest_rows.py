@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.evaluation.coded_table import CodedTable
+from microtome.evaluation.comparable_table import ComparableTable
 
 Floats = NDArray[np.float64]
 Points = NDArray[np.float32]
@@ -28,12 +28,12 @@ class Embedding:
     ordered: dict[str, Floats]
 
     @classmethod
-    def fit(cls, real: CodedTable) -> Embedding:
+    def fit(cls, real: ComparableTable) -> Embedding:
         """Learn the ranks of measured columns."""
         return cls(ordered={name: np.sort(values[~np.isnan(values)]) for name in real.measured
                             for values in [real.values[name]]})  # fmt: skip
 
-    def points(self, table: CodedTable) -> Points:
+    def points(self, table: ComparableTable) -> Points:
         """A point for each row."""
         blocks: list[Points] = []
         for name, values in table.values.items():

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.evaluation.binning import Levels, cut_columns, joint_shares, pairs_of
-from microtome.evaluation.coded_table import CodedTable
+from microtome.evaluation.comparable_table import ComparableTable
 from microtome.evaluation.dependence import DependenceKept, Kept, cramers_v, pair_error, residual
 
 Floats = NDArray[np.float64]
@@ -117,7 +117,7 @@ def _chance(shares: Floats, num_rows: tuple[float, float]) -> float:
     return 0.5 * float(np.minimum(differences, 2.0 * shares).sum())
 
 
-def compare_pairs(real: CodedTable, synthetic: CodedTable) -> AllPairs:
+def compare_pairs(real: ComparableTable, synthetic: ComparableTable) -> AllPairs:
     """All pairs of columns of two tables, cut into levels by the real one."""
     columns = cut_columns(real, synthetic)
     names = tuple(column.name for column in real.columns)
@@ -143,7 +143,7 @@ def _chance_energy(shares: Floats) -> float:
     return (1.0 - float(rows @ rows)) * (1.0 - float(columns @ columns))
 
 
-def listed_pair_error(real: CodedTable, synthetic: CodedTable) -> float | None:
+def listed_pair_error(real: ComparableTable, synthetic: ComparableTable) -> float | None:
     """Pair error over listed columns as they are, without pooling of rare values."""
     columns = [
         Levels(

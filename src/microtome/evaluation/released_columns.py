@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from microtome.evaluation.binning import BINS
-from microtome.evaluation.coded_table import MISSING, CodedTable, labels_of
+from microtome.evaluation.comparable_table import MISSING, ComparableTable, labels_of
 from microtome.evaluation.distributions import (
     ColumnFigures,
     Coverage,
@@ -406,7 +406,7 @@ class MeasuredColumn(ReleasedColumn):
 
 
 def released_column(
-    code: ColumnCode, table: CodedTable, *, total: float, level_shares: Floats, level_noise: Floats
+    code: ColumnCode, table: ComparableTable, *, total: float, level_shares: Floats, level_noise: Floats
 ) -> ReleasedColumn:
     """A column of a release beside that of a synthetic table."""
     name = code.column.name

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.evaluation.binning import Levels, joint_shares
-from microtome.evaluation.coded_table import CodedTable
+from microtome.evaluation.comparable_table import ComparableTable
 from microtome.evaluation.dependence import DependenceKept, cramers_v, residual
 from microtome.evaluation.distributions import ColumnFigures
 from microtome.evaluation.pairs import AllPairs, PairFigures, compare_pair
 from microtome.evaluation.released_columns import ReleasedColumn, released_column
 from microtome.published import Release, TwoWayTables, consistent, two_way_tables
-from microtome.published.moments import level_margins, margin_noise
+from microtome.published.second_moments import level_margins, margin_noise
 from microtome.published.tables import nearest_table, shrunk_table
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,7 @@ _NOTHING = 1e-6
 
 
 def compare_with_release(
-    release: Release, synthetic: CodedTable, rng: np.random.Generator
+    release: Release, synthetic: ComparableTable, rng: np.random.Generator
 ) -> tuple[list[ColumnFigures], AllPairs | None]:
     """Columns and pairs of a synthetic table against a release; no pairs where the release cannot tell of them."""
     noisy = two_way_tables(release)
@@ -42,7 +42,7 @@ def compare_with_release(
     return figures, None if noisy is None or clean is None else _pairs(noisy, clean, columns, rng)
 
 
-def released_columns(release: Release, clean: TwoWayTables | None, synthetic: CodedTable) -> list[ReleasedColumn]:
+def released_columns(release: Release, clean: TwoWayTables | None, synthetic: ComparableTable) -> list[ReleasedColumn]:
     """All columns of a release, their levels by its two-way tables where it has any."""
     codes, blocks = release.codebook.codes, release.codebook.blocks
     if clean is None:

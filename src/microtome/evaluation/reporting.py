@@ -20,7 +20,7 @@ from microtome import __version__
 from microtome.errors import ParameterError, TableError
 from microtome.evaluation.anonymity import anonymeter_risks
 from microtome.evaluation.attacks import FALSE_ALARMS, attack, most_members_found
-from microtome.evaluation.coded_table import CodedTable, code_tables, sampled, shuffled_columns
+from microtome.evaluation.comparable_table import ComparableTable, code_tables, sampled, shuffled_columns
 from microtome.evaluation.detector import detect
 from microtome.evaluation.distributions import compare_column
 from microtome.evaluation.drafting import schema_of
@@ -29,6 +29,7 @@ from microtome.evaluation.figures import Figures, PromiseFigures, TableSize
 from microtome.evaluation.html_page import HtmlPage
 from microtome.evaluation.pairs import compare_pairs
 from microtome.evaluation.released_pairs import compare_with_release
+from microtome.evaluation.rule_check import rules_in_words
 from microtome.evaluation.tables import RawTable, read_table, some_rows
 from microtome.evaluation.utility import binary_logistic_regression, utility
 from microtome.evaluation.verdict import judge
@@ -222,6 +223,7 @@ def _against_release(release: Release, synthetic: Any, seed: int, progress: Prog
     stages = _Stages(progress, 3)
     raw = read_table(synthetic, "the synthetic table", release.schema)
     coded, notes = code_tables([raw], release.schema)
+    notes += rules_in_words(raw, release.schema)
     made = sampled(coded[0], _COUNTED_ROWS, rng)
     stages.done("read")
     columns, pairs = compare_with_release(release, made, rng)
@@ -257,7 +259,9 @@ def _against_release(release: Release, synthetic: Any, seed: int, progress: Prog
     return figures
 
 
-def _split(real: CodedTable, holdout: CodedTable | None, rng: np.random.Generator) -> tuple[CodedTable, CodedTable]:
+def _split(
+    real: ComparableTable, holdout: ComparableTable | None, rng: np.random.Generator
+) -> tuple[ComparableTable, ComparableTable]:
     """Rows to train on and rows to test on: the held-out ones, or a quarter of the real ones."""
     if holdout is not None:
         return real, holdout
@@ -267,7 +271,7 @@ def _split(real: CodedTable, holdout: CodedTable | None, rng: np.random.Generato
 
 
 def _metrics(
-    real: CodedTable, made: CodedTable, train: CodedTable, test: CodedTable, target: str | None
+    real: ComparableTable, made: ComparableTable, train: ComparableTable, test: ComparableTable, target: str | None
 ) -> dict[str, float | None]:
     """The five metrics of the paper."""
     learnt = None if target is None else binary_logistic_regression(train, test, target)

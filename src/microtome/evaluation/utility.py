@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.preprocessing import RobustScaler
 
-from microtome.evaluation.coded_table import CodedTable
+from microtome.evaluation.comparable_table import ComparableTable
 from microtome.evaluation.features import LinearFeatures, TreeFeatures
 from microtome.evaluation.values import short_number
 
@@ -82,7 +82,7 @@ class Target:
     cut: float
 
     @classmethod
-    def settle(cls, table: CodedTable, name: str) -> Target:
+    def settle(cls, table: ComparableTable, name: str) -> Target:
         """Classes of a listed column, the rarest together if they are many; a measured one is cut at its median."""
         values = table.values[name]
         if name not in table.labels:
@@ -97,7 +97,7 @@ class Target:
         place[common] = np.arange(len(common))
         return cls(name=name, classes=tuple(labels[index] for index in common), place=place, cut=0.0)
 
-    def of(self, table: CodedTable) -> tuple[CodedTable, Ints]:
+    def of(self, table: ComparableTable) -> tuple[ComparableTable, Ints]:
         """The rows that have a class, and their classes."""
         values = table.values[self.name]
         if self.place is None:
@@ -109,7 +109,11 @@ class Target:
 
 
 def utility(
-    trainings: dict[str, CodedTable], test: CodedTable, target: str, *, told: Callable[[str], None] = lambda note: None
+    trainings: dict[str, ComparableTable],
+    test: ComparableTable,
+    target: str,
+    *,
+    told: Callable[[str], None] = lambda note: None,
 ) -> Utility | str:
     """Train every model on every table and score it on the test rows; a sentence where that cannot be done.
 
@@ -142,7 +146,7 @@ def utility(
     )
 
 
-def logistic_auc(train: CodedTable, test: CodedTable, target: str) -> float:
+def logistic_auc(train: ComparableTable, test: ComparableTable, target: str) -> float:
     """Area under the ROC curve on test rows of a logistic regression trained on others."""
     settled = Target.settle(test, target)
     (learnt, classes), (rows, truth) = settled.of(train), settled.of(test)
@@ -150,7 +154,7 @@ def logistic_auc(train: CodedTable, test: CodedTable, target: str) -> float:
     return _auc(truth, _chances(MODELS[0], learnt, classes, rows, features, len(settled.classes)))
 
 
-def binary_logistic_regression(train: CodedTable, test: CodedTable, target: str) -> float | None:
+def binary_logistic_regression(train: ComparableTable, test: ComparableTable, target: str) -> float | None:
     """F1 of the last label on test rows, as BinaryLogisticRegression of sdmetrics has it; ``None`` if not binary.
 
     Values that the training table lacks are taken for its commonest one, where sdmetrics would refuse the table.
@@ -170,7 +174,7 @@ def binary_logistic_regression(train: CodedTable, test: CodedTable, target: str)
     return float(f1_score(truth, model.predict(scaler.transform(matrices[1]))))
 
 
-def _plain_features(train: CodedTable, test: CodedTable, names: list[str]) -> tuple[Floats, Floats]:
+def _plain_features(train: ComparableTable, test: ComparableTable, names: list[str]) -> tuple[Floats, Floats]:
     """Sdmetrics' order: numbers first with missing ones at the mean, then one column for every value of the rest."""
     parts: tuple[list[Any], list[Any]] = ([], [])
     for name in sorted(names, key=lambda name: name in train.labels):
@@ -189,7 +193,7 @@ def _plain_features(train: CodedTable, test: CodedTable, names: list[str]) -> tu
 
 
 def _chances(
-    model: str, train: CodedTable, classes: Ints, test: CodedTable, features: list[str], num_classes: int
+    model: str, train: ComparableTable, classes: Ints, test: ComparableTable, features: list[str], num_classes: int
 ) -> Floats:
     """Probability of each class for each test row."""
     known = np.unique(classes)
@@ -203,7 +207,7 @@ def _chances(
     return chances
 
 
-def predict(model: str, train: CodedTable, classes: Ints, test: CodedTable, features: list[str]) -> Floats:
+def predict(model: str, train: ComparableTable, classes: Ints, test: ComparableTable, features: list[str]) -> Floats:
     """Class probabilities of test rows by one of the two learners."""
     if model == "logistic regression":
         linear = LinearFeatures.fit(train, features)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import math
 
-from microtome.schema import Column, Kind
+from microtome.schema import Column
 
 _EPOCH = dt.date(1970, 1, 1)
-_DAY = 86_400e6
 _WORDS = {1e12: "trillion", 1e9: "billion", 1e6: "million"}
 _SEPARATED, _POWERS, _SMALL = 1e4, 1e15, 1e-5
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -18,15 +17,11 @@ def short_number(column: Column, number: float) -> str:
     """A value of a measured column in a few letters."""
     if math.isnan(number):
         return "–"
-    match column.kind:
-        case Kind.DATE:
-            return _date(number)
-        case Kind.DATETIME:
-            return _date(number / _DAY)
-        case Kind.TIME:
-            return (dt.datetime.min + dt.timedelta(microseconds=math.floor(number))).strftime("%H:%M")
-        case Kind.INTEGER | Kind.FLOAT | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
-            return plain_number(number)
+    if column.kind.facts.day is not None:
+        return _date(number / column.kind.facts.day)
+    if column.kind.is_temporal:
+        return (dt.datetime.min + dt.timedelta(microseconds=math.floor(number))).strftime("%H:%M")
+    return plain_number(number)
 
 
 def plain_number(number: float) -> str:

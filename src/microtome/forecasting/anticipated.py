@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from microtome.accounting import Event
 from microtome.forecasting.trial import Draw, mean_errors, try_column
 from microtome.private.aggregating import TableBudget, plan_aggregates, plan_tables
-from microtome.private.plan import FINENESS, ProfilePlan, SlicePlan, padded_rows, plan_profile, plan_slices
+from microtome.private.plan import ProfilePlan, SlicePlan, fineness_of, padded_rows, plan_profile, plan_slices
 from microtome.private.profile import expected_noise
 from microtome.published import ReleaseKind
 from microtome.schema import Codebook, Column, Schema
@@ -65,7 +65,7 @@ class Anticipated:
     @cached_property
     def draws(self) -> list[tuple[Draw, ...]]:
         """The profile of every column, tried out."""
-        fineness = FINENESS[self.settings.kind]
+        fineness = fineness_of(self.settings, len(self.schema.columns))
         return [
             try_column(column, fineness, noise / self.num_rows, (threshold or 0.0) / self.num_rows)
             for column, noise, threshold in zip(self.schema.columns, self.count_noise, self.thresholds, strict=True)
@@ -95,7 +95,7 @@ class Anticipated:
                 return self._noise_of_moments(slices) if self.settings.fills_rows else None
 
     def _noise_of_moments(self, slices: SlicePlan) -> Floats:
-        """Noise of tables that are second moments of noisy rows, as ``published.moments`` knows it."""
+        """Noise of tables that are second moments of noisy rows, as ``published.second_moments`` knows it."""
         variance = slices.for_rows(self.codebook.dim).noise_scale ** 2
         num_rows = padded_rows(self.settings, self.num_rows)
         present = self.num_rows * (self.settings.subsample or 1.0) / num_rows

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from microtome.schema import CategoryCells, Cells, Column, Kind, NumberCells, initial_cells
+from microtome.schema import CategoryCells, Cells, Column, NumberCells, initial_cells
 from microtome.schema.domain import scale_cells
 
 Floats = NDArray[np.float64]
@@ -42,8 +42,6 @@ _CROWD = 0.08
 _LEARNT_BELL = (50.0, 15.0)
 _LEARNT_CROWD = (1000.0, 1.0)
 """Median, and standard deviation of the logarithm, of a skewed column whose bounds are to be learnt."""
-_DAY = {Kind.DATE: 1.0, Kind.DATETIME: 86_400e6}
-"""A day in the numbers of a column of dates or times."""
 _LEARNT_DATES = (dt.datetime(2015, 1, 1), 4 * 365.25)
 
 
@@ -125,9 +123,9 @@ def _cumulative(column: Column, edges: Floats) -> list[Floats]:
 
 def _learnt(column: Column) -> list[Callable[[Floats], Floats]]:
     """The share of values below some numbers, for the shapes of a measured column whose bounds are to be learnt."""
-    if column.kind in _DAY:
+    if column.kind.facts.day is not None:
         middle, days = _LEARNT_DATES
-        first, spread = column.to_number(middle), days * _DAY[column.kind]
+        first, spread = column.to_number(middle), days * column.kind.facts.day
         return [lambda numbers: special.ndtr((numbers - first) / spread)]
     return [_bell_below, _crowd_below]
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,7 +22,17 @@ from numpy.typing import NDArray
 from microtome.forecasting.reference import Shape, learnt_shape, shapes_of
 from microtome.private.domain import WEIGHTS
 from microtome.private.profile import WIDTH_NUMBERS
-from microtome.schema import CategoryCells, Column, ColumnCode, Fineness, NumberCells, project_to_simplex
+from microtome.schema import (
+    CategoryCells,
+    CellCounts,
+    Column,
+    ColumnCode,
+    Fineness,
+    NumberCells,
+    NumberCode,
+    code_from_counts,
+    project_to_simplex,
+)
 from microtome.schema.domain import narrowed, nothing_learnt
 
 Floats = NDArray[np.float64]
@@ -125,8 +136,9 @@ def _profiled(
     rng: np.random.Generator,
 ) -> Draw:
     """The code that the profile would settle."""
-    if shape.below is not None:
-        return _searched(column, shape, fineness, noise_ratio, rng)
+    match shape:
+        case Shape(cells=NumberCells() as first, below=below) if below is not None:
+            return _searched(column, first, shape.shares, below, fineness, noise_ratio, rng)
     counts = shape.shares + noise_ratio * rng.standard_normal(len(shape.shares))
     cells, places, named = shape.cells, np.arange(len(counts)), np.ones(len(counts), dtype=np.bool_)
     if cells is None:
@@ -138,28 +150,39 @@ def _profiled(
         places[values:] = len(shown) + 1
         kept = counts[named]
         counts = np.insert(kept, len(shown), 1.0 - kept.sum())
-    code = ColumnCode.from_counts(column, cells, counts, noise_scale=noise_ratio, total=1.0, fineness=fineness)
+    given = CellCounts(column=column, counts=counts, noise_scale=noise_ratio, total=1.0, fineness=fineness)
+    code = code_from_counts(cells, given)
     match cells, code.cells:
         case NumberCells() as whole, NumberCells() as cut:
             places, named = _places_in(whole, cut)
     return Draw(shape=shape, code=code, places=places, named=named)
 
 
-def _searched(column: Column, shape: Shape, fineness: Fineness, noise_ratio: float, rng: np.random.Generator) -> Draw:
+def _searched(
+    column: Column,
+    first: NumberCells,
+    shares: Floats,
+    below: Callable[[Floats], Floats],
+    fineness: Fineness,
+    noise_ratio: float,
+    rng: np.random.Generator,
+) -> Draw:
     """The same where bounds are searched for first, by the first histogram of the search."""
-    assert shape.below is not None
-    assert isinstance(shape.cells, NumberCells)
     search_ratio = _SEARCH * noise_ratio
-    counts = shape.shares + search_ratio * rng.standard_normal(len(shape.shares))
-    found = narrowed(shape.cells, counts, search_ratio, step=0.0, values=())
+    counts = shares + search_ratio * rng.standard_normal(len(shares))
+    found = narrowed(first, counts, search_ratio, step=0.0, values=())
     cells, likely = (nothing_learnt(column), None) if found is None else found
-    seen = learnt_shape(cells, shape.below)
+    seen = learnt_shape(cells, below)
     counts = seen.shares + noise_ratio * rng.standard_normal(len(seen.shares))
-    code = ColumnCode.from_counts(
-        column, cells, counts, noise_scale=noise_ratio, total=1.0, fineness=fineness, likely=likely,
+    given = CellCounts(
+        column=column,
+        counts=counts,
+        noise_scale=noise_ratio,
+        total=1.0,
+        fineness=fineness,
         search_noise=(search_ratio,),
-    )  # fmt: skip
-    assert isinstance(code.cells, NumberCells)
+    )
+    code = NumberCode.from_counts(cells, given, likely=likely)
     places, named = _places_in(cells, code.cells)
     if found is None:
         named = np.zeros_like(named)

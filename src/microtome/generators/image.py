@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from microtome.errors import require_whole
-from microtome.schema import ImageCode
+from microtome.images import ImageCode
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,8 @@
-"""Image sets as files and arrays: IDX, NPZ, folders of PNG, HDF5. Public facts and formats only, no statistics."""
+"""Image sets: what is public about one, its code, and its files (IDX, NPZ, folders of PNG, HDF5). No statistics."""
 
+from microtome.images.image_code import ImageCode
+from microtome.images.image_schema import ImageSchema
 from microtome.images.image_set import ImageSet
 from microtome.images.reading import read_images
 
-__all__ = ["ImageSet", "read_images"]
+__all__ = ["ImageCode", "ImageSchema", "ImageSet", "read_images"]

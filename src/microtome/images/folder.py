@@ -30,16 +30,16 @@ def read_folder(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
         if not files:
             raise TableError(f"{path} holds no images ({', '.join(SUFFIXES)})")
         return np.stack(_read_files(files)), None
-    pictures: list[NDArray[Any]] = []
+    pixels: list[NDArray[Any]] = []
     labels: list[str] = []
     for folder in folders:
-        found = _read_files(_image_files(folder), like=pictures[0] if pictures else None)
-        pictures += found
+        found = _read_files(_image_files(folder), like=pixels[0] if pixels else None)
+        pixels += found
         labels += [folder.name] * len(found)
-    if not pictures:
+    if not pixels:
         raise TableError(f"{path} and its sub-folders hold no images ({', '.join(SUFFIXES)})")
     named = np.array(labels)
-    return np.stack(pictures), named.astype(np.int64) if all(map(_is_number, set(labels))) else named
+    return np.stack(pixels), named.astype(np.int64) if all(map(_is_number, set(labels))) else named
 
 
 def _is_number(name: str) -> bool:
@@ -53,7 +53,7 @@ def _image_files(folder: Path) -> list[Path]:
 
 
 def _read_files(files: list[Path], like: NDArray[Any] | None = None) -> list[NDArray[Any]]:
-    pictures: list[NDArray[Any]] = []
+    pixels: list[NDArray[Any]] = []
     for file in files:
         picture = _read_file(file)
         wanted = like if like is not None else picture
@@ -62,8 +62,8 @@ def _read_files(files: list[Path], like: NDArray[Any] | None = None) -> list[NDA
                 f"{file} is {_size(picture)}, others are {_size(wanted)}; bring all images to one size and mode"
             )
         like = wanted
-        pictures.append(picture)
-    return pictures
+        pixels.append(picture)
+    return pixels
 
 
 def _read_file(file: Path) -> NDArray[Any]:

@@ -22,7 +22,8 @@ What two columns share differs from level to level of a third, and no pair tells
 target, all pairs of other columns are counted once more by groups of its levels (*third*): tables of three columns
 beside those of two, not in their place. How much of the budget they get follows from what they can show: with m
 records expected in each of K cells under noise σ, a table stands out by x = m²·√K/σ², and gets the share x²/(1 + x²)
-of what it would get at best. Where there are few records that is next to nothing.
+of what it would get at best. Where there are few records that is next to nothing. Tables of many columns have no focus
+unless one is named: they would be four times as large for tables that say nothing.
 """
 
 from __future__ import annotations
@@ -37,9 +38,11 @@ from numpy.typing import NDArray
 
 from microtome.accounting import Event, FailureEvent, GaussianEvent
 from microtome.errors import MicrotomeError, ParameterError
+from microtome.private.pair_counts import pair_counts
 from microtome.private.plan import unit_noise
 from microtome.private.randomness import LATTICE_GAP, Randomness, noisy_counts
-from microtome.schema import Codebook, Schema
+from microtome.private.second_round import MOST_COLUMNS, Round, plan_round, strongest_columns
+from microtome.schema import WIDE, Codebook, Schema
 from microtome.schema.column_code import ColumnCode
 from microtome.settings import NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings
 
@@ -81,6 +84,7 @@ class AggregatePlan:
         focus: Position of the column by whose groups pairs are counted once more, or ``None``.
         groups: The group of each of its levels; one group without a focus.
         triple_noise: Noise of the counts of each pair of columns by group; 0 where not measured.
+        round: What is left to a second round, which chooses tables of three columns.
         events: What this pass does to the data.
     """
 
@@ -91,6 +95,7 @@ class AggregatePlan:
     focus: int | None
     groups: NDArray[np.int64]
     triple_noise: NDArray[np.float64]
+    round: Round
     events: tuple[Event, ...]
 
     @property
@@ -139,6 +144,8 @@ def choose_focus(settings: PrivacySettings, schema: Schema) -> int | None:
         if settings.focus == TARGET:
             return None
         raise ParameterError("a pivot counts everything by its classes: no focus beside it; take one of them")
+    if settings.focus == TARGET and len(schema.columns) > WIDE:
+        return None
     return schema.names.index(name)
 
 
@@ -151,6 +158,7 @@ def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event
     columns = len(schema.columns)
     tables = columns * (columns - 1) // 2 + (0 if choose_pivot(settings, schema) is None else columns)
     tables += 0 if choose_focus(settings, schema) is None else (columns - 1) * (columns - 2) // 2
+    tables += settings.triples
     touched = max(settings.neighbours.cells_changed * tables, 1)
     failure = FailureEvent(probability=touched * LATTICE_GAP, reason="discrete noise of the tables")
     unit = unit_noise(settings, [*spent, failure])
@@ -167,7 +175,16 @@ def plan_aggregates(
     first, pairs = _table_weights(codebook, pivot, target)
     focus = choose_focus(settings, schema)
     groups = np.zeros(1, np.int64) if focus is None else level_groups(codebook.codes[focus])
-    noise = budget.unit_noise * math.sqrt(settings.neighbours.cells_changed)
+    changed = settings.neighbours.cells_changed
+    second = plan_round(
+        math.comb(min(len(_varied(codebook, pivot, focus)), MOST_COLUMNS), 3),
+        MOST_GROUPS**3,
+        unit_noise=budget.unit_noise,
+        total=total,
+        cells_changed=changed,
+        most=settings.triples,
+    )
+    noise = budget.unit_noise * math.sqrt(changed / (1.0 - second.share))
     triples = _triple_weights(codebook, focus, groups, total / (noise * math.sqrt(max(np.triu(pairs, 1).sum(), 1.0))))
     weight = float(first.sum() + np.triu(pairs + triples, 1).sum())
     return AggregatePlan(
@@ -178,8 +195,21 @@ def plan_aggregates(
         focus=focus,
         groups=groups,
         triple_noise=_noise(triples, noise, weight),
+        round=second,
         events=budget.events,
     )
+
+
+def _varied(codebook: Codebook, pivot: int | None, focus: int | None) -> list[int]:
+    """Columns that may be in a table of three of the second round. With a pivot, or the focus, there is one already."""
+    if pivot is not None:
+        return []
+    return [column for column, code in enumerate(codebook.codes) if code.num_levels > 1 and column != focus]
+
+
+def round_candidates(plan: AggregatePlan, codebook: Codebook, second: NDArray[np.float64]) -> list[int]:
+    """The columns that the second round looks at."""
+    return strongest_columns(_varied(codebook, plan.pivot, plan.focus), second, codebook)
 
 
 def level_groups(code: ColumnCode) -> NDArray[np.int64]:
@@ -210,7 +240,6 @@ class AggregateTally:
 
     def __init__(self, codebook: Codebook, plan: AggregatePlan) -> None:
         self._codebook, self._plan, self._lock = codebook, plan, Lock()
-        self._starts = np.array([block.start for block in codebook.blocks])
         self._widths = np.array([block.width for block in codebook.blocks])
         self.num_rows = 0
         self._first = np.zeros((plan.num_parts, codebook.dim))
@@ -220,14 +249,11 @@ class AggregateTally:
         """Count the rows of a block, given as levels (rows × columns)."""
         if ((levels < 0) | (levels >= self._widths)).any():
             raise MicrotomeError("a level is outside its column; nothing was released")
-        one_hot = np.zeros((len(levels), self._codebook.dim), np.float32)
-        one_hot[np.arange(len(levels))[:, None], self._starts + levels] = 1.0
         parts = self._plan.parts_of(levels)
         for number in range(self._plan.num_parts):
-            rows = one_hot[parts == number]
-            first, second = rows.sum(axis=0, dtype=np.float64), (rows.T @ rows).astype(np.float64)
+            second = pair_counts(levels.T[:, parts == number], self._widths.tolist())
             with self._lock:
-                self._first[number] += first
+                self._first[number] += second.diagonal()
                 self._second[number] += second
         with self._lock:
             self.num_rows += len(levels)

@@ -41,7 +41,7 @@ from microtome.accounting import (
     calibrate_noise,
 )
 from microtome.choice import Choice
-from microtome.errors import BudgetError, MicrotomeError, ParameterError, TableError
+from microtome.errors import BudgetError, MicrotomeError, ParameterError, TableError, require_whole
 from microtome.private.plan import ROUNDING
 from microtome.private.randomness import GRID, Randomness, poisson_sample
 from microtome.private.slicing import SlicingMechanism, draw_directions
@@ -63,9 +63,6 @@ class BatchPrivacy:
         neighbours: Which data sets must be hard to tell apart; the number of records is public.
         accountant: How σ is computed.
         directions: Law of the directions, drawn anew at every step.
-        num_slices: Number of slices m of a step.
-        slice_dim: Dimension k of a slice.
-        batch_size: Expected records in a sample; the sampling rate is this over the number of records.
         allow_large_delta: Accept a δ of 1/n or more.
     """
 
@@ -74,9 +71,6 @@ class BatchPrivacy:
     neighbours: Choice[Neighbours] = Choice(Neighbours, Neighbours.BLANK_ONE)
     accountant: Choice[Accountant] = Choice(Accountant, Accountant.EXACT)
     directions: Choice[DirectionKind] = Choice(DirectionKind, DirectionKind.ORTHOGONAL)
-    num_slices: int = 100
-    slice_dim: int = 1
-    batch_size: int = 128
     allow_large_delta: bool = False
 
     def __post_init__(self) -> None:
@@ -85,10 +79,8 @@ class BatchPrivacy:
                 "add-remove neighbours hide the number of records, which sampling rate and padding of the batches are "
                 "computed from; use blank-one or replace-one"
             )
-        if self.directions is DirectionKind.FIXED or self.accountant is Accountant.PROP2:
+        if not (self.directions.is_drawn and (self.accountant.needs or self.directions).is_drawn):
             raise ParameterError("directions are drawn at every step, orthogonal or gaussian; prop2 is for fixed ones")
-        if self.batch_size < 2:
-            raise ParameterError(f"batch_size is {self.batch_size}; it must be at least 2")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +125,28 @@ class NoisyBatch:
     null_share: float
 
 
-def plan_batches(privacy: BatchPrivacy, *, num_records: int, dim: int, num_steps: int) -> BatchPlan:
-    """The least noise with which all steps together keep the promise."""
+def plan_batches(
+    privacy: BatchPrivacy,
+    *,
+    num_records: int,
+    dim: int,
+    num_steps: int,
+    num_slices: int,
+    slice_dim: int,
+    batch_size: int,
+) -> BatchPlan:
+    """The least noise with which all steps together keep the promise.
+
+    Args:
+        privacy: The promise.
+        num_records: Private records.
+        dim: Length d of their rows.
+        num_steps: Steps to be paid for.
+        num_slices: Number of slices m of a step.
+        slice_dim: Dimension k of a slice.
+        batch_size: Expected records in a sample; the sampling rate is this over the number of records.
+    """
+    require_whole("batch_size", batch_size, 2)
     if num_records < 2:
         raise TableError(f"there are {num_records} private records; at least 2 are needed")
     if privacy.delta * num_records >= 1 and not privacy.allow_large_delta:
@@ -142,8 +154,8 @@ def plan_batches(privacy: BatchPrivacy, *, num_records: int, dim: int, num_steps
             f"delta is {privacy.delta}, not below 1/{num_records}: such a δ would permit publishing some record whole; "
             "take a smaller one, or insist with allow_large_delta"
         )
-    law = Directions(kind=privacy.directions, dim=dim, num_slices=privacy.num_slices, slice_dim=privacy.slice_dim)
-    rate = min(privacy.batch_size / num_records, 1.0)
+    law = Directions(kind=privacy.directions, dim=dim, num_slices=num_slices, slice_dim=slice_dim)
+    rate = min(batch_size / num_records, 1.0)
     overflow = _OVERFLOW_SHARE * privacy.delta / num_steps
     num_rows = min(int(binom.isf(overflow, num_records, rate)) + 1, num_records) if rate < 1 else num_records
     distance = privacy.neighbours.row_distance(nonnegative=True)

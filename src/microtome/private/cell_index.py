@@ -10,18 +10,21 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from microtome.errors import TableError
-from microtome.schema import CategoryCells, Cells, Column, Kind, NumberCells
+from microtome.schema import CategoryCells, Cells, Column, NumberCells
 
 
 def cell_indices(array: pa.Array, column: Column, cells: Cells) -> NDArray[np.int64]:
     """The cell of every value of a column; an error that names column and value where there is none."""
     array = checked(array, column)
-    if isinstance(cells, CategoryCells):
-        found = _locate_categories(array, column, cells)
-    else:
-        numbers, codes = _without_codes(array, column)
-        found = _locate_numbers(numbers, column, cells)
-        found[codes >= 0] = cells.num_values + codes[codes >= 0]
+    match cells:
+        case CategoryCells():
+            found = _locate_categories(array, column, cells)
+        case NumberCells():
+            numbers, codes = _without_codes(array, column)
+            found = _locate_numbers(numbers, column, cells)
+            found[codes >= 0] = cells.num_values + codes[codes >= 0]
+        case never:
+            assert_never(never)
     if array.null_count:
         found[_mask(array)] = len(cells) - 1
     return found
@@ -76,7 +79,7 @@ def _places(index: pa.Array) -> NDArray[np.int64]:
 
 def _parsed(texts: pa.Array, column: Column) -> pa.Array:
     """Texts as numbers, dates or times; an error that names the first that is none."""
-    wanted = column.arrow_type if column.kind in (Kind.DATE, Kind.DATETIME) else pa.float64()
+    wanted = column.arrow_type if column.kind.facts.day is not None else pa.float64()
     try:
         return texts.cast(wanted)
     except pa.ArrowInvalid:
@@ -128,19 +131,12 @@ def _locate_numbers(array: pa.Array, column: Column, cells: NumberCells) -> NDAr
 
 
 def _numbers(array: pa.Array, column: Column) -> NDArray[np.float64]:
-    match column.kind:
-        case Kind.DATE:
-            array = array.cast(pa.int32())
-        case Kind.DATETIME | Kind.TIME:
-            array = array.cast(pa.int64())
-        case Kind.INTEGER | Kind.FLOAT:
-            pass  # counted as they are
-        case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
-            raise TableError(f"column {column.name!r}: a {column.kind} column has no numbers")
-        case _:
-            assert_never(column.kind)
+    if column.kind.is_categorical:
+        raise TableError(f"column {column.name!r}: a {column.kind} column has no numbers")
+    if column.kind.is_temporal:
+        array = array.cast(column.kind.facts.counted_as)
     numbers = np.asarray(array.fill_null(0)).astype(np.float64)
-    if column.kind is Kind.INTEGER and pa.types.is_floating(array.type):
+    if column.kind.is_integral and pa.types.is_floating(array.type):
         broken = numbers != np.floor(numbers)
         broken &= np.isfinite(numbers)
         if broken.any():

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from microtome.errors import SchemaError
 from microtome.private.look import Look, look
+from microtome.private.meanings import MISSING_MARKS
 from microtome.private.naming import Values, is_code, set_aside, tokens
-from microtome.private.readings import MISSING_MARKS
 from microtome.private.sniffing import sniff
 from microtome.schema import Action, Aside, Column, Dialect, Kind, Schema
 from microtome.schema.aside import UUID

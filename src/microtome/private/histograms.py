@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from threading import Lock
+from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from microtome.errors import TableError
+from microtome.errors import MicrotomeError, TableError
 from microtome.private.cell_index import cell_indices, checked, numbers_within_bounds
 from microtome.private.randomness import noisy_counts
 from microtome.schema import Cells, Column, RoundingClasses
@@ -45,8 +46,13 @@ class DenseHistogram:
 
     def merge(self, other: Histogram) -> None:
         """Add what another of the same cells has counted."""
-        assert isinstance(other, DenseHistogram)
-        self.counts += other.counts
+        match other:
+            case DenseHistogram():
+                self.counts += other.counts
+            case SparseHistogram():
+                raise MicrotomeError("counts of cells and of values do not add up; nothing is released")
+            case never:
+                assert_never(never)
 
     def noisy(self, scale: float, stream: np.random.Generator) -> NDArray[np.float64]:
         """The counts under noise."""

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from scipy.stats import binom
 
 from microtome.accounting import Event, FailureEvent, GaussianEvent
+from microtome.images import ImageSchema
 from microtome.private.plan import ROUNDING, SlicePlan, unit_noise
 from microtome.private.randomness import LATTICE_GAP, noise_quantile
 from microtome.published import ReleaseKind
-from microtome.schema import ImageSchema
 from microtome.settings import IMAGE_PROFILE, PrivacySettings
 
 _MEAN_SHARE = 0.2

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.errors import TableError
-from microtome.images import ImageSet, read_images
-from microtome.schema import ImageCode, ImageSchema
+from microtome.images import ImageCode, ImageSchema, ImageSet, read_images
 
 Floats = NDArray[np.float64]
 _CHECKED_ENTRIES = 1 << 22

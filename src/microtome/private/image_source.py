@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.errors import ParameterError
+from microtome.images import ImageCode, ImageSchema
 from microtome.private.image_plan import (
     ImageProfilePlan,
     MomentPlan,
@@ -42,9 +43,8 @@ from microtome.published import (
     check_space,
     digest,
 )
-from microtome.published.image_centres import Contrast, class_centres, contrast, residual_radii
-from microtome.schema import ImageCode, ImageSchema
-from microtome.settings import IMAGE_PROFILE, NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings, RunSettings
+from microtome.published.image_classes import Contrast, class_centres, contrast, residual_radii
+from microtome.settings import IMAGE_PROFILE, MOST_TRIPLES, NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings, RunSettings
 
 Floats = NDArray[np.float64]
 _COPIES_IN_MEMORY = 4
@@ -84,8 +84,8 @@ class ImageSource:
     def plan(self, settings: PrivacySettings, run: RunSettings) -> Plan:
         """Counts by class and contrast, and what follows them."""
         schema = self.images.schema
-        if settings.pivot != NO_PIVOT or settings.focus not in (TARGET, NO_FOCUS):
-            raise ParameterError("images are always counted by their label: a pivot or a focus is for tables")
+        if settings.pivot != NO_PIVOT or settings.focus not in (TARGET, NO_FOCUS) or settings.triples < MOST_TRIPLES:
+            raise ParameterError("images are counted by their label: a pivot, a focus and triples are for tables")
         check_count(self.num_records, self.origin)
         profile = plan_image_profile(settings)
         second: MomentPlan | SlicePlan

@@ -18,7 +18,7 @@ from microtome.errors import TableError
 from microtome.private.image_rows import ImageBlock
 from microtome.private.randomness import Randomness, noisy_counts
 from microtome.private.slicing import clip_rows
-from microtome.published.image_centres import CONTRAST_BINS
+from microtome.published.image_classes import CONTRAST_BINS
 from microtome.schema.fixed_point import squared_norms, towards_zero
 
 Floats = NDArray[np.float64]

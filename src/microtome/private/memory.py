@@ -1,4 +1,4 @@
-"""How much memory there is, so that what cannot fit is refused before anything is spent."""
+"""What there is room for, so that what cannot fit is refused before anything is spent."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import os
 from pathlib import Path
 
 from microtome.errors import TableError
+from microtome.schema import Schema, initial_cells
 
 _MEMINFO = Path("/proc/meminfo")
+_HEADER_BYTES = 1 << 16
+_CELL_BYTES = 64
+_LEARNT_CELLS = 1 << 12
 
 
 def check_memory(size: int, origin: str) -> None:
@@ -29,3 +33,9 @@ def available_memory() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, AttributeError):
         return None
+
+
+def profile_bytes(schema: Schema) -> int:
+    """About what the codebook takes in the file: some numbers of 8 bytes a cell."""
+    cells = [initial_cells(column) for column in schema.columns]
+    return _HEADER_BYTES + sum(_CELL_BYTES * (_LEARNT_CELLS if one is None else len(one)) for one in cells)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from microtome.errors import MicrotomeError, together
 from microtome.private.domain import Domain
 from microtome.private.histograms import (
+    DenseHistogram,
     Histogram,
     SparseHistogram,
     category_histogram,
@@ -40,12 +41,13 @@ from microtome.private.searching import is_searched, search_weight
 from microtome.schema import (
     COARSE,
     CategoryCells,
+    CellCounts,
     Cells,
     Codebook,
     Column,
-    ColumnCode,
     Fineness,
     Schema,
+    code_from_counts,
     initial_cells,
     rounding_classes,
 )
@@ -84,7 +86,7 @@ class Tally:
         self._rounding = {
             place: rounding_histogram(schema.columns[place], found)
             for place, found in classes.items()
-            if found is not None and place not in self._domains
+            if found is not None and (place not in self._domains or self._domains[place].rounding is None)
         }
         self._lock = Lock()
 
@@ -142,23 +144,25 @@ class Tally:
                 stream = randomness.stream("profile-rounding", index)
                 rounding = self._rounding[index].noisy(rounding_scales[index], stream), rounding_scales[index]
             codes.append(
-                ColumnCode.from_counts(
-                    column,
+                code_from_counts(
                     cells,
-                    counts,
-                    noise_scale=scales[index],
-                    total=total,
-                    fineness=fineness,
+                    CellCounts(
+                        column=column,
+                        counts=counts,
+                        noise_scale=scales[index],
+                        total=total,
+                        fineness=fineness,
+                        search_noise=() if domain is None else domain.search_noise,
+                    ),
                     rounding=rounding,
                     likely=None if domain is None else domain.likely,
-                    search_noise=() if domain is None else domain.search_noise,
                 )
             )
         return Profile(codebook=Codebook(codes=tuple(codes), centred=centred), total=total)
 
     def _weights(self, *, protects_count: bool) -> NDArray[np.float64]:
         """By which histograms share the budget; categories of which some are yet to be found have half, if need be."""
-        least = [_WIDTH_LEARNT if index in self._domains else 1 for index in range(self.num_columns)]
+        least = [1 if column.is_declared else _WIDTH_LEARNT for column in self._columns]
         widths = [max(_width(cells), few) for cells, few in zip(self._cells, least, strict=True)]
         weights = histogram_weights(widths + [_WIDTH_ROUNDING] * len(self._rounding) + [_WIDTH_TOTAL] * protects_count)
         left = np.zeros(len(weights))
@@ -177,14 +181,15 @@ class Tally:
 
         Counting them would touch a record twice.
         """
-        histogram, cells = self._histograms[index], self._cells[index]
-        if not isinstance(histogram, SparseHistogram):
-            return cells, histogram.noisy(scale, stream)
-        assert isinstance(cells, CategoryCells)
-        shown, noisy = histogram.shown(scale, budget.threshold(scale), stream, known=set(cells.categories))
-        counts = noisy if cells.missing else noisy[:-1]
-        found = replace(cells, categories=tuple(shown))  # type: ignore[arg-type]
-        return found, np.insert(counts, len(shown), total - counts.sum())
+        match self._histograms[index], self._cells[index]:
+            case DenseHistogram() as histogram, cells:
+                return cells, histogram.noisy(scale, stream)
+            case SparseHistogram() as values, CategoryCells() as named:
+                shown, noisy = values.shown(scale, budget.threshold(scale), stream, known=set(named.categories))
+                counts = noisy if named.missing else noisy[:-1]
+                found = replace(named, categories=tuple(shown))  # type: ignore[arg-type]
+                return found, np.insert(counts, len(shown), total - counts.sum())
+        raise MicrotomeError(f"column {self._columns[index].name!r}: numbers alone are no profile; nothing is released")
 
     def _cells_of(self, place: int, column: Column) -> Cells:
         if place in self._domains:

@@ -1,13 +1,14 @@
 """A private table as a source of releases: its passes, in the order in which they are published.
 
-[search ─► …] ─► profile ─► pair tables                 kind aggregates
-                 └► sliced rows, shuffled       kind records
+[search ─► …] ─► profile ─► pair tables [─► chosen triples]   kind aggregates
+                 └► sliced rows, shuffled             kind records
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,16 +18,25 @@ from numpy.typing import NDArray
 
 from microtome.accounting import Event
 from microtome.errors import SchemaError
-from microtome.private.aggregating import AggregateTally, TableBudget, plan_aggregates, plan_tables, table_bytes
+from microtome.private.aggregating import (
+    AggregatePlan,
+    AggregateTally,
+    TableBudget,
+    level_groups,
+    plan_aggregates,
+    plan_tables,
+    round_candidates,
+    table_bytes,
+)
 from microtome.private.cell_index import cell_indices
 from microtome.private.domain import Domain
-from microtome.private.memory import check_memory
+from microtome.private.memory import check_memory, profile_bytes
 from microtome.private.passes import Blocks, Pass, Plan, Published
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import (
-    FINENESS,
     ProfilePlan,
     SlicePlan,
+    fineness_of,
     padded_rows,
     plan_profile,
     plan_slices,
@@ -36,18 +46,25 @@ from microtome.private.profile import Profile, Tally, least_noise
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import GRID, Randomness, poisson_sample
 from microtome.private.searching import start_search
+from microtome.private.second_round import TripleTally, expected_tables
 from microtome.private.shuffling import Shuffler
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
 from microtome.progress import Tell
-from microtome.published import AggregateMechanism, ContainerWriter, Focus, Mechanism, ReleaseKind, check_space, digest
-from microtome.schema import Codebook, Schema, initial_cells, largest_dim
+from microtome.published import (
+    AggregateMechanism,
+    ContainerWriter,
+    Focus,
+    Mechanism,
+    ReleaseKind,
+    Triples,
+    check_space,
+    digest,
+)
+from microtome.schema import Codebook, Schema, largest_dim
 from microtome.schema.margins import rare_share
 from microtome.settings import PrivacySettings, RunSettings
 
-_HEADER_BYTES = 1 << 16
-_CELL_BYTES = 64
-_LEARNT_CELLS = 1 << 12
 _COPIES_IN_MEMORY = 4
 """Tables while they are counted, noised and written."""
 _NUMBERS_A_COLUMN = 8
@@ -103,7 +120,7 @@ class TableSource:
 
         def check_room(num_records: int, output: Path) -> None:
             longest = _longest(settings, self.schema, profile, num_records)
-            size = second.room(longest, num_records, self.origin) + _profile_bytes(self.schema)
+            size = second.room(longest, num_records, self.origin) + profile_bytes(self.schema)
             check_space(output.parent, size)
 
         def profile_of(domains: Mapping[int, Domain], budget: ProfileBudget) -> ProfilePass:
@@ -146,7 +163,13 @@ class ProfilePass:
 
     def publish(self, randomness: Randomness, num_records: int) -> Published:
         """The codebook, and what is to follow it."""
-        profile = self._profile(randomness, num_records)
+        profile = self._tally.publish(
+            self._budget,
+            randomness,
+            num_records=num_records,
+            centred=self._settings.neighbours.centred,
+            fineness=fineness_of(self._settings, self._tally.num_columns),
+        )
         codebook, arrays = profile.codebook.to_parts()
         return Published(
             events=self._events,
@@ -154,15 +177,6 @@ class ProfilePass:
             codebook=codebook,
             total=profile.total,
             following=self._following(profile, num_records, randomness),
-        )
-
-    def _profile(self, randomness: Randomness, num_records: int) -> Profile:
-        return self._tally.publish(
-            self._budget,
-            randomness,
-            num_records=num_records,
-            centred=self._settings.neighbours.centred,
-            fineness=FINENESS[self._settings.kind],
         )
 
 
@@ -195,10 +209,10 @@ class PairTablePass:
 
     def __init__(self, settings: PrivacySettings, schema: Schema, profile: Profile, budget: TableBudget) -> None:
         codebook = profile.codebook
-        self.width = codebook.dim
+        self.width = _NUMBERS_A_COLUMN * len(codebook.codes)
         self._plan = plan_aggregates(settings, schema, codebook, budget, profile.total)
         self._settings, self._schema, self._codebook = settings, schema, codebook
-        self._tally = AggregateTally(codebook, self._plan)
+        self._tally, self._total = AggregateTally(codebook, self._plan), profile.total
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
@@ -225,8 +239,60 @@ class PairTablePass:
                 noise=tuple(tuple(row) for row in plan.triple_noise.tolist()),
             ),
         )
-        arrays = {f"aggregates/{name}": array for name, array in self._tally.publish(randomness).items()}
-        return Published(events=plan.events, arrays=arrays, mechanism=mechanism)
+        tables = self._tally.publish(randomness)
+        arrays = {f"aggregates/{name}": array for name, array in tables.items()}
+        following = None
+        if plan.round.count:
+            following = ChosenTriplesPass(
+                self._schema, self._codebook, plan, mechanism, tables["second"][0], self._total
+            )
+        return Published(events=plan.events, arrays=arrays, mechanism=mechanism, following=following)
+
+
+class ChosenTriplesPass:
+    """The second round of aggregates: tables of three columns, chosen by what the pairs before it do not tell.
+
+    Its cost is within the events of the tables of pairs.
+    """
+
+    stage = "triples"
+
+    def __init__(
+        self,
+        schema: Schema,
+        codebook: Codebook,
+        plan: AggregatePlan,
+        mechanism: AggregateMechanism,
+        second: NDArray[np.float64],
+        total: float,
+    ) -> None:
+        self.width = _NUMBERS_A_COLUMN * len(codebook.codes)
+        self._schema, self._codebook, self._plan, self._mechanism = schema, codebook, plan, mechanism
+        self._groups = [level_groups(code) for code in codebook.codes]
+        candidates = list(combinations(round_candidates(plan, codebook, second), 3))
+        self._expected = expected_tables(second, plan.pair_noise, codebook, self._groups, candidates, total)
+        self._tally = TripleTally(self._groups, candidates)
+
+    def add(self, block: pa.Table) -> None:
+        """Count the rows of a block."""
+        self._tally.add(levels_of(block, self._codebook))
+
+    def merge(self, other: Self) -> None:
+        """Add what another pass of the same candidates has counted."""
+        self._tally.merge(other._tally)
+
+    def publish(self, randomness: Randomness, num_records: int) -> Published:
+        """The chosen tables under noise."""
+        second = self._plan.round
+        chosen, tables = self._tally.publish(*self._expected, second, randomness)
+        triples = Triples(
+            columns=tuple((self._schema.names[a], self._schema.names[b], self._schema.names[c]) for a, b, c in chosen),
+            groups=tuple(tuple(groups.tolist()) for groups in self._groups),
+            noise=second.noise,
+            step=second.step,
+        )
+        mechanism = replace(self._mechanism, triples=triples)
+        return Published(events=(), arrays={"aggregates/triples": tables}, mechanism=mechanism)
 
 
 @dataclass(frozen=True)
@@ -339,12 +405,13 @@ class SlicedRows:
         noisy = np.empty((num_rows, self.shape[1]), np.int16)
         for piece, first in enumerate(range(0, num_rows, step)):
             part = slice(first, min(first + step, num_rows))
-            rows = self._null_rows(part) if levels is None else self.codebook.encode(levels[part])
+            rows = (
+                np.zeros((part.stop - part.start, self.codebook.dim))
+                if levels is None
+                else self.codebook.encode(levels[part])
+            )
             noisy[part] = self.slicing(rows, number * pieces + piece)
         return noisy
-
-    def _null_rows(self, part: slice) -> NDArray[np.float64]:
-        return np.zeros((part.stop - part.start, self.codebook.dim))
 
     def _items(self, blocks: Blocks) -> Iterator[tuple[int, pa.Table | int]]:
         """The records that are sampled, block by block, and the null rows that they leave room for."""
@@ -379,13 +446,7 @@ def levels_of(block: pa.Table, codebook: Codebook) -> NDArray[np.int64]:
 def _longest(settings: PrivacySettings, schema: Schema, profile: ProfilePlan, num_records: int) -> int:
     """The longest that rows can be under this noise. Only public facts and the number of records enter."""
     rare = [rare_share(scale, num_records) for scale in least_noise(schema.columns, profile.budget)]
-    return largest_dim(schema, FINENESS[settings.kind], rare) or 0
-
-
-def _profile_bytes(schema: Schema) -> int:
-    """About what the codebook takes in the file: some numbers of 8 bytes a cell."""
-    cells = [initial_cells(column) for column in schema.columns]
-    return _HEADER_BYTES + sum(_CELL_BYTES * (_LEARNT_CELLS if one is None else len(one)) for one in cells)
+    return largest_dim(schema, fineness_of(settings, len(schema.columns)), rare) or 0
 
 
 def _require_confirmed(schema: Schema) -> None:

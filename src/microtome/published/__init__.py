@@ -16,6 +16,7 @@ from microtome.published.manifest import (
     Mechanism,
     Promise,
     ReleaseKind,
+    Triples,
 )
 from microtome.published.records import RecordsRelease
 from microtome.published.tables import TwoWayTables, consistent, two_way_tables
@@ -39,6 +40,7 @@ __all__ = [
     "RecordsRelease",
     "Release",
     "ReleaseKind",
+    "Triples",
     "TwoWayTables",
     "check_output",
     "check_space",

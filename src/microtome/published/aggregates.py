@@ -21,6 +21,8 @@ class AggregatesRelease(Release):
         second: Noisy counts of every pair of levels of two columns by class (classes × d × d), symmetric; zero
             within columns and wherever the pivot is involved.
         third: The same by groups of levels of the focus (groups × d × d); none without a focus.
+        triples: Noisy counts of chosen sets of three columns, in groups of levels (tables × g × g × g); zero beyond a
+            column's groups; none without a second round.
     """
 
     holds: ClassVar[str] = "a table (aggregates)"
@@ -33,6 +35,7 @@ class AggregatesRelease(Release):
         self.first: NDArray[np.float64] = arrays["aggregates/first"]
         self.second: NDArray[np.float64] = arrays["aggregates/second"]
         self.third: NDArray[np.float64] | None = arrays.get("aggregates/third")
+        self.triples: NDArray[np.float64] | None = arrays.get("aggregates/triples")
 
     @property
     def pivot(self) -> int | None:
@@ -67,6 +70,7 @@ class AggregatesRelease(Release):
         if np.shape(self.mechanism.pair_noise) != (columns, columns) or len(self.mechanism.first_noise) != columns:
             raise ReleaseError("its noise levels do not fit its columns")
         self._check_focus()
+        self._check_triples()
         if self.manifest.contents.num_records <= 0:
             raise ReleaseError(f"num_records is {self.manifest.contents.num_records}; it must be above 0")
         if self.mechanism.pivot is not None and self.mechanism.pivot not in self.schema.names:
@@ -86,3 +90,17 @@ class AggregatesRelease(Release):
         shapes = (len(focus.groups), np.shape(focus.noise), self.third.shape)
         if shapes != (levels, (columns, columns), (focus.num_groups, dim, dim)):
             raise ReleaseError("its tables of three columns do not fit its columns")
+
+    def _check_triples(self) -> None:
+        triples = self.mechanism.triples
+        if (triples is None) != (self.triples is None):
+            raise ReleaseError("its chosen tables are not as the manifest says")
+        if triples is None or self.triples is None:
+            return
+        unknown = {name for columns in triples.columns for name in columns} - set(self.schema.names)
+        if unknown or any(len(set(columns)) < 3 for columns in triples.columns):
+            raise ReleaseError(f"its chosen tables are not of three columns each: {triples.columns!r}")
+        levels = [code.num_levels for code in self.codebook.codes]
+        shape = (len(triples.columns), *3 * (triples.num_groups,))
+        if [len(groups) for groups in triples.groups] != levels or self.triples.shape != shape:
+            raise ReleaseError("its chosen tables do not fit its columns")

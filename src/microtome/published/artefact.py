@@ -46,6 +46,11 @@ class Artefact(Carded):
         """Records in the table: exact where that is public, else the profile's noisy count."""
         return self.manifest.contents.num_records
 
+    @property
+    def unlearnt(self) -> tuple[str, ...]:
+        """Columns of which next to nothing is known; data without columns have none."""
+        return ()
+
     @classmethod
     def load(cls, path: str | Path, *, verify: bool = True) -> Self:
         """Open a release.

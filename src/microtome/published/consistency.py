@@ -13,7 +13,7 @@ from typing import assert_never
 
 import numpy as np
 
-from microtome.accounting import Event, GaussianEvent, Neighbours, SliceEvent, SubsampledEvent, events_of
+from microtome.accounting import Event, GaussianEvent, Neighbours, SliceEvent, SubsampledEvent, events_of, mu_of_pure
 from microtome.errors import ReleaseError
 from microtome.published.manifest import (
     AggregateMechanism,
@@ -21,6 +21,7 @@ from microtome.published.manifest import (
     ImageRowsMechanism,
     Manifest,
     Mechanism,
+    Triples,
 )
 
 _SLACK = 1e-6
@@ -42,7 +43,8 @@ def check_events(manifest: Manifest) -> None:
             if mechanism.focus is not None:
                 triples = np.array(mechanism.focus.noise, dtype=float)
                 noise += triples[np.triu_indices(len(triples), 1)].tolist()
-            _check_costs([_profile(manifest, changed), _counts(noise, changed)], gaussian)
+            cost = math.hypot(_counts(noise, changed), _second_round(mechanism.triples, changed))
+            _check_costs([_profile(manifest, changed), cost], gaussian)
         case ImageRowsMechanism():
             _check_costs([_counts([mechanism.count_noise] * 2, changed)], gaussian)
             _check_slices(mechanism.slices, promise.events, promise.neighbours, nonnegative=False)
@@ -60,6 +62,16 @@ def _profile(manifest: Manifest, changed: int) -> float:
     rounding = [column["rounding_noise"] for column in columns if "rounding_noise" in column]
     searches = [scale for column in columns for scale in column.get("search_noise", ())]
     return _counts([*(column["noise_scale"] for column in columns), *rounding, *searches], changed)
+
+
+def _second_round(triples: Triples | None, changed: int) -> float:
+    """μ of the tables that a second round chose, and of its choices."""
+    if triples is None:
+        return 0.0
+    count = len(triples.columns)
+    return math.hypot(
+        _counts([triples.noise] * count, changed), math.sqrt(count) * mu_of_pure(2.0 * changed / triples.step)
+    )
 
 
 def _counts(noise: Sequence[float], changed: int) -> float:

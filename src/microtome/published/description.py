@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from microtome.accounting import GaussianEvent, epsilon, events_of
+from microtome.images import ImageSchema
 from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Artefact, Release, unknown_release
 from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
@@ -17,7 +18,7 @@ from microtome.published.manifest import (
     Mechanism,
 )
 from microtome.published.records import RecordsRelease
-from microtome.schema import ColumnCode, ImageSchema, NumberCells
+from microtome.schema import ColumnCode
 
 
 def promise_in_words(release: Artefact) -> list[str]:
@@ -47,7 +48,7 @@ def promise_in_words(release: Artefact) -> list[str]:
 
 def unlearnt_in_words(release: Artefact) -> list[str]:
     """Which columns the release knows next to nothing of, and what to do; nothing where there are none."""
-    names = release.unlearnt if isinstance(release, Release) else ()
+    names = release.unlearnt
     if not names:
         return []
     return [
@@ -90,8 +91,10 @@ def _aggregates_in_words(release: AggregatesRelease) -> str:
     by = "" if release.mechanism.pivot is None else f" in {release.mechanism.num_classes} classes"
     focus = release.mechanism.focus
     once_more = "" if focus is None else f" The same in {focus.num_groups} groups of levels of {focus.column!r}."
+    triples = release.mechanism.triples
+    chosen = "" if triples is None else f" {len(triples.columns)} tables of three columns that pairs do not tell."
     columns = len(release.codebook.codes)
-    return f"Counts of all pairs of {release.codebook.dim} levels of {columns} columns{by}{spread}.{once_more}"
+    return f"Counts of all pairs of {release.codebook.dim} levels of {columns} columns{by}{spread}.{once_more}{chosen}"
 
 
 def _images_in_words(schema: ImageSchema) -> str:
@@ -114,9 +117,10 @@ def _how(manifest: Manifest) -> list[str]:
             if slices.subsample is not None:
                 lines.append(f"Each image was sampled with probability {slices.subsample:g}.")
             return lines
-        case AggregateMechanism(pivot=pivot, num_classes=classes, focus=focus):
+        case AggregateMechanism(pivot=pivot, num_classes=classes, focus=focus, triples=triples):
             by = "" if pivot is None else f", apart for each of the {classes} classes of {pivot!r}"
             by += "" if focus is None else f", and once more by levels of {focus.column!r}"
+            by += "" if triples is None else f", and of {len(triples.columns)} chosen sets of three columns"
             return [f"Aggregates: noise was added to counts over all records, of every pair of columns{by}."]
         case Mechanism(capacity=capacity, subsample=rate):
             lines = ["Records: noise was added to every record."]
@@ -200,13 +204,4 @@ def column_summary(code: ColumnCode) -> dict[str, Any]:
         "noise_scale": code.noise_scale,
         "missing_share": missing,
     }
-    if isinstance(code.cells, NumberCells):
-        ends = code.cells.edges[[0, -1]] - [0.0, float(code.cells.integral)]
-        values["bounds"] = [str(value) for value in code.values_of(ends).to_pylist()]
-        if code.column.codes:
-            values["codes"] = code.column.code_texts
-        if code.rounding is not None:
-            values["rounding_noise_scale"] = code.rounding.noise_scale
-    else:
-        values["categories"] = len(code.cells.categories)
-    return values
+    return values | code.summary()

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from microtome.errors import ReleaseError
+from microtome.images import ImageCode, ImageSchema
 from microtome.published.artefact import Artefact
 from microtome.published.container import digest
-from microtome.published.image_centres import CONTRAST_BINS, Contrast, contrast
+from microtome.published.image_classes import CONTRAST_BINS, Contrast, contrast
 from microtome.published.manifest import ImageMomentsMechanism, ImageRowsMechanism, Manifest
-from microtome.schema import ImageCode, ImageSchema
 
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 
 from microtome.accounting import Accountant, Directions, Event, Neighbours, verify_promise
 from microtome.errors import ReleaseError
+from microtome.images.image_schema import KEY as IMAGES
 from microtome.json_record import JsonRecord
-from microtome.schema.image import KEY as IMAGES
 
 FORMAT = "microtome-release"
 VERSION = 1
@@ -25,6 +25,15 @@ class ReleaseKind(StrEnum):
 
     RECORDS = "records"
     AGGREGATES = "aggregates"
+
+    @property
+    def is_of_sums(self) -> bool:
+        """Whether noise is added to sums, by whoever holds all records."""
+        match self:
+            case ReleaseKind.AGGREGATES:
+                return True
+            case ReleaseKind.RECORDS:
+                return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +121,35 @@ class Focus(JsonRecord):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Triples(JsonRecord):
+    """Tables of three columns that a second round chose, by what their pairs do not tell.
+
+    Attributes:
+        columns: The columns of each table.
+        groups: The group of each level, column by column, in which they were counted.
+        noise: Standard deviation of the counts.
+        step: Misplaced counts by which a candidate falls behind that was taken e times less often.
+    """
+
+    columns: tuple[tuple[str, str, str], ...]
+    groups: tuple[tuple[int, ...], ...]
+    noise: float
+    step: int
+
+    def __post_init__(self) -> None:
+        _positive(self, "noise")
+        _counts(self, "step", least=1)
+        for groups in self.groups:
+            if set(groups) != set(range(max(groups, default=0) + 1)):
+                raise ReleaseError(f"its groups of levels are {groups!r}; they must be numbered from 0 on")
+
+    @property
+    def num_groups(self) -> int:
+        """Groups that a column has at most."""
+        return 1 + max(group for groups in self.groups for group in groups)
+
+
+@dataclass(frozen=True, kw_only=True)
 class AggregateMechanism(JsonRecord):
     """How tables of counts were made.
 
@@ -122,6 +160,7 @@ class AggregateMechanism(JsonRecord):
         first_noise: Standard deviation of the counts of each column's levels by class; 0 where not measured.
         pair_noise: That of the counts of each pair of columns by class; 0 where not measured.
         focus: The column by whose levels pairs were counted once more, if any.
+        triples: Tables of three columns that a second round chose, if any.
     """
 
     kind: ClassVar[ReleaseKind] = ReleaseKind.AGGREGATES
@@ -132,6 +171,7 @@ class AggregateMechanism(JsonRecord):
     first_noise: tuple[float, ...]
     pair_noise: tuple[tuple[float, ...], ...]
     focus: Focus | None = None
+    triples: Triples | None = None
 
     def __post_init__(self) -> None:
         _counts(self, "num_classes", least=1)

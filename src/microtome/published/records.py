@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from microtome.accounting import DirectionKind
 from microtome.errors import ReleaseError
 from microtome.published.artefact import Release
 from microtome.published.container import digest
@@ -48,8 +47,7 @@ class RecordsRelease(Release):
     @property
     def is_isotropic(self) -> bool:
         """Whether the directions are whole orthogonal blocks, so that ``encoded_rows`` can be had."""
-        law = self.mechanism.directions
-        return law.kind is DirectionKind.ORTHOGONAL and law.count % law.dim == 0
+        return self.mechanism.directions.is_whole
 
     @property
     def isotropic_noise(self) -> float:

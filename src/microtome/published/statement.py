@@ -212,9 +212,10 @@ def _contents(release: Artefact | None) -> str:
     match release.manifest.mechanism:
         case Mechanism():
             return "one row a record or padding, encoded and noised, in random order."
-        case AggregateMechanism(pivot=pivot, focus=focus):
+        case AggregateMechanism(pivot=pivot, focus=focus, triples=triples):
             by = "" if pivot is None else f" by class of {pivot!r}"
             by += "" if focus is None else f", and once more by groups of levels of {focus.column!r}"
+            by += "" if triples is None else f", and of {len(triples.columns)} chosen sets of three columns"
             return f"counts of every pair of columns{by}."
         case ImageRowsMechanism():
             return "one row an image or padding, encoded and noised, class by class, in random order within a class."
@@ -240,7 +241,7 @@ def _not_covered(release: Artefact | None) -> list[str]:
         "not by a proof for every processor.",
         "**An external audit.** There has been none, of method or code.",
     ]
-    if release is None or release.manifest.kind is not ReleaseKind.RECORDS:
+    if release is None or release.manifest.kind.is_of_sums:
         items.insert(
             4,
             f"**The collector.** With `aggregates` the noise is added by whoever holds the whole {whole}, and that "

@@ -31,9 +31,15 @@ from numpy.typing import NDArray
 
 from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Release, unknown_release
-from microtome.published.manifest import ReleaseKind
-from microtome.published.moments import combined, has_moments, level_margins, margin_noise, one_hot_moments, slice_sums
 from microtome.published.records import RecordsRelease
+from microtome.published.second_moments import (
+    combined,
+    has_moments,
+    level_margins,
+    margin_noise,
+    one_hot_moments,
+    slice_sums,
+)
 from microtome.schema import project_to_simplex
 
 Floats = NDArray[np.float64]
@@ -84,7 +90,7 @@ def two_way_tables(release: Release) -> TwoWayTables | None:
         margin_noise=tuple(deviations[part] for part in parts),
         tables={(first, latter): second[parts[first], parts[latter]] for first, latter in pairs},
         noise={(first, latter): noise[parts[first], parts[latter]] for first, latter in pairs},
-        sums_inform=release.manifest.kind is ReleaseKind.AGGREGATES,
+        sums_inform=release.manifest.kind.is_of_sums,
     )
 
 

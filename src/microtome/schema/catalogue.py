@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from microtome.schema.column import Kind, Value
+from microtome.schema.column import Value
+from microtome.schema.kind import Kind
 
 _SHARE_THAT_FITS = 0.9
 _COUNTING = frozenset(("in", "per", "of", "num", "number", "count", "total", "no"))

@@ -8,13 +8,13 @@ what is declared, or from a fixed grid (``microtome.schema.grid``), never from t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from microtome.schema.column import Column, Kind, Value
+from microtome.errors import SchemaError
+from microtome.schema.column import Column, Value
 
 OTHER = "(other)"
 """What a pooled category without a name of its own is called in a text column."""
@@ -91,15 +91,11 @@ class CategoryCells:
 
 
 Cells = NumberCells | CategoryCells
-_COUNTED_AS: dict[Kind, type[np.number[Any]]] = {
-    Kind.INTEGER: np.int64,
-    Kind.FLOAT: np.float64,
-    Kind.DATE: np.int32,
-    Kind.DATETIME: np.int64,
-    Kind.TIME: np.int64,
-}
 
 
 def numbers_to_arrow(column: Column, numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None) -> pa.Array:
     """Numbers back to the column's storage type, missing values as nulls."""
-    return pa.array(numbers.astype(_COUNTED_AS[column.kind]), mask=missing).cast(column.arrow_type)
+    counted = column.kind.facts.counted_as
+    if counted is None:
+        raise SchemaError(f"column {column.name!r}: a {column.kind} column has no numbers")
+    return pa.array(numbers.astype(counted.to_pandas_dtype()), mask=missing).cast(column.arrow_type)

@@ -28,8 +28,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.errors import SchemaError
+from microtome.schema.code_kinds import code_from_parts
 from microtome.schema.column import Column
-from microtome.schema.column_code import ColumnCode, code_from_parts
+from microtome.schema.column_code import ColumnCode
 from microtome.schema.document import Schema
 from microtome.schema.domain import MOST_CELLS
 from microtome.schema.grid import initial_cells

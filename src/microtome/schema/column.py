@@ -19,6 +19,7 @@ import pyarrow as pa
 from microtome.choice import Choice
 from microtome.errors import SchemaError
 from microtome.schema.frame_type import CATEGORY, frame_types
+from microtome.schema.kind import DTYPES, Kind
 from microtome.schema.notation import Notation, notation_of
 
 Value = str | bool | int | float | dt.date | dt.datetime | dt.time
@@ -28,55 +29,6 @@ _EPOCH = dt.datetime(1970, 1, 1)
 _LARGEST_EXACT = 2**53
 _LARGEST_FLOAT = float(np.finfo(np.float64).max)
 _MICROSECOND = dt.timedelta(microseconds=1)
-
-
-class Kind(StrEnum):
-    """How a column is understood, whatever it is stored as."""
-
-    CATEGORICAL = "categorical"
-    ORDERED = "ordered"
-    BOOLEAN = "boolean"
-    INTEGER = "integer"
-    FLOAT = "float"
-    DATE = "date"
-    DATETIME = "datetime"
-    TIME = "time"
-
-    @property
-    def is_categorical(self) -> bool:
-        """Whether its values are listed rather than measured."""
-        match self:
-            case Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
-                return True
-            case Kind.INTEGER | Kind.FLOAT | Kind.DATE | Kind.DATETIME | Kind.TIME:
-                return False
-
-    @property
-    def is_integral(self) -> bool:
-        """Whether its values are whole numbers of something (units, days, microseconds)."""
-        match self:
-            case Kind.INTEGER | Kind.DATE | Kind.DATETIME | Kind.TIME:
-                return True
-            case Kind.FLOAT | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
-                return False
-
-    @property
-    def is_number(self) -> bool:
-        """Whether its values are plain numbers."""
-        match self:
-            case Kind.INTEGER | Kind.FLOAT:
-                return True
-            case Kind.DATE | Kind.DATETIME | Kind.TIME | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
-                return False
-
-    @property
-    def is_temporal(self) -> bool:
-        """Whether its values are days or times."""
-        match self:
-            case Kind.DATE | Kind.DATETIME | Kind.TIME:
-                return True
-            case Kind.INTEGER | Kind.FLOAT | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
-                return False
 
 
 class Outside(StrEnum):
@@ -93,40 +45,6 @@ class Outside(StrEnum):
                 return True
             case Outside.CLAMP:
                 return False
-
-
-DTYPES: dict[str, pa.DataType] = {
-    "string": pa.string(),
-    "bool": pa.bool_(),
-    **{f"{sign}int{bits}": getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)},
-    "float32": pa.float32(),
-    "float64": pa.float64(),
-    "date": pa.date32(),
-    "datetime": pa.timestamp("us"),
-    "time": pa.time64("us"),
-}
-"""Storage types by the names a schema uses."""
-
-_DTYPES_OF_KIND: dict[Kind, frozenset[str]] = {
-    Kind.BOOLEAN: frozenset({"bool"}),
-    Kind.INTEGER: frozenset(name for name in DTYPES if "int" in name or "float" in name),
-    Kind.FLOAT: frozenset({"float32", "float64"}),
-    Kind.DATE: frozenset({"date"}),
-    Kind.DATETIME: frozenset({"datetime"}),
-    Kind.TIME: frozenset({"time"}),
-}
-_COUNTED_AS = {Kind.DATE: pa.int32(), Kind.DATETIME: pa.int64(), Kind.TIME: pa.int64()}
-_WHOLE_DAY = (dt.time.min, dt.time.max)
-_DEFAULT_DTYPE = {
-    Kind.CATEGORICAL: "string",
-    Kind.ORDERED: "string",
-    Kind.BOOLEAN: "bool",
-    Kind.INTEGER: "int64",
-    Kind.FLOAT: "float64",
-    Kind.DATE: "date",
-    Kind.DATETIME: "datetime",
-    Kind.TIME: "time",
-}
 
 
 def _column_error(column: Column, what: str) -> SchemaError:
@@ -199,10 +117,10 @@ class Column:
 
     def __post_init__(self) -> None:
         if not self.dtype:
-            object.__setattr__(self, "dtype", _DEFAULT_DTYPE[self.kind])
+            object.__setattr__(self, "dtype", self.kind.facts.dtype)
         if self.dtype not in DTYPES:
             raise self._error(f"dtype is {self.dtype!r}; it must be one of {', '.join(DTYPES)}")
-        if self.dtype not in _DTYPES_OF_KIND.get(self.kind, DTYPES.keys()):
+        if self.dtype not in self.kind.facts.dtypes:
             raise self._error(f"kind {self.kind} cannot be stored as {self.dtype}")
         if self.frame is not None and self.frame not in frame_types(self.dtype):
             known = ", ".join(frame_types(self.dtype))
@@ -302,10 +220,10 @@ class Column:
         return float(np.float32(value)) if self.dtype == "float32" else float(value)
 
     def _settle_categories(self) -> None:
-        if self.kind is Kind.BOOLEAN and self.categories is None:
-            object.__setattr__(self, "categories", (False, True))
+        if self.kind.is_categorical and self.categories is None:
+            object.__setattr__(self, "categories", self.kind.facts.values)
         if self.categories is None:
-            if self.kind is Kind.ORDERED:
+            if self.kind.facts.is_ordered:
                 raise self._error("an ordered column needs its categories declared, in order")
             return
         if not self.categories:
@@ -345,7 +263,7 @@ class Column:
         if isinstance(code, str) and not code.strip():
             raise self._error("a code is empty; an empty value is a missing one: say 'missing: allowed'")
         own: Value = code.strip() if isinstance(code, str) else code
-        if isinstance(own, str) and self.kind in (Kind.INTEGER, Kind.FLOAT):
+        if isinstance(own, str) and self.kind.is_number:
             own = _as_number(own)
         try:
             settled: Value | None = self._stored([own])[0].as_py()
@@ -366,8 +284,8 @@ class Column:
         return pa.array(values, type=self.arrow_type)
 
     def _settle_bounds(self) -> None:
-        if self.kind is Kind.TIME and self.bounds is None:
-            object.__setattr__(self, "bounds", _WHOLE_DAY)
+        if not self.kind.is_categorical and self.bounds is None:
+            object.__setattr__(self, "bounds", self.kind.facts.values)
         if self.bounds is None:
             return
         if isinstance(self.bounds, str) or len(self.bounds) != 2:
@@ -375,7 +293,7 @@ class Column:
         low, high = (self.to_number(value) for value in self.bounds)
         self._check_bounds(low, high)
         if self.kind.is_temporal:
-            settled = pa.array([int(low), int(high)]).cast(_COUNTED_AS[self.kind]).cast(self.arrow_type).to_pylist()
+            settled = pa.array([int(low), int(high)]).cast(self.kind.facts.counted_as).cast(self.arrow_type).to_pylist()
             object.__setattr__(self, "bounds", tuple(settled))
         else:
             object.__setattr__(self, "bounds", tuple(self.bounds))
@@ -416,7 +334,7 @@ class Column:
     def _check_zone(self) -> None:
         if self.zone is None:
             return
-        if self.kind is not Kind.DATETIME:
+        if not self.kind.facts.has_zone:
             raise self._error(f"zone is for datetime columns, not for {self.kind}")
         try:
             ZoneInfo(self.zone)

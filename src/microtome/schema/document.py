@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,12 @@ import yaml
 from microtome.card import Card, Carded
 from microtome.errors import SchemaError, together
 from microtome.schema.aside import Action, Aside
-from microtome.schema.column import Column, Kind
+from microtome.schema.column import Column
 from microtome.schema.dialect import Dialect
+from microtome.schema.kind import Kind
+from microtome.schema.rule_document import plain_source, rule_sources, with_files
+from microtome.schema.rule_reading import read_rules
+from microtome.schema.rules import Rules, RuleSource
 from microtome.schema.yaml_document import contents_of, parse_document, read_document
 
 VERSION = 1
@@ -60,6 +65,9 @@ class Schema(Carded):
     A *drafted* schema has its types from the table itself, where a single record can have made them what they are. It
     is not public before somebody who knows the table has confirmed it, and no release takes it.
 
+    *Rules* hold in every row, and so in every row that is sampled: texts such as ``"discharge >= admission"``. They are
+    public knowledge like all else here; no release looks whether the table keeps them.
+
     The *index* is the name of a pandas frame's index, which sampled frames have again. Its values are not read.
 
     Example:
@@ -83,6 +91,7 @@ class Schema(Carded):
     index: str | None = None
     aside: tuple[Aside, ...] = ()
     file: Dialect | None = None
+    rules: tuple[RuleSource, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -98,6 +107,14 @@ class Schema(Carded):
         if not self.drafted:  # what is confirmed is declared, wherever it came from
             columns = tuple(replace(column, suggested=None) for column in columns)
         object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "rules", rule_sources(self.rules) if self.rules else ())
+        if self.rules:
+            _ = self.ruled  # wrong and clashing ones are refused here
+
+    @cached_property
+    def ruled(self) -> Rules:
+        """The rules, read and checked against the columns."""
+        return read_rules(self.rules, self.columns, self.names_aside)
 
     def _weighted(self) -> tuple[Column, ...]:
         """The columns with every weight settled."""
@@ -170,7 +187,9 @@ class Schema(Carded):
         if document["microtome-schema"] != VERSION or isinstance(document["microtome-schema"], bool):
             version = document["microtome-schema"]
             raise SchemaError(f"schema version {version!r} is not known; this Microtome reads {VERSION}")
-        _refuse_unknown(document, {"microtome-schema", "columns", "target", "drafted", "index", "file"}, "the schema")
+        _refuse_unknown(
+            document, {"microtome-schema", "columns", "target", "drafted", "index", "file", "rules"}, "the schema"
+        )
         drafted = document.get("drafted", False)
         if not isinstance(drafted, bool):
             raise SchemaError(f"'drafted' is {drafted!r}; it must be true or false")
@@ -193,6 +212,7 @@ class Schema(Carded):
             index=index,
             aside=aside,
             file=Dialect.from_dict(document["file"]) if "file" in document else None,
+            rules=() if document.get("rules") is None else rule_sources(document["rules"]),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -204,6 +224,7 @@ class Schema(Carded):
             "target": self.target,
             **({} if self.index is None else {"index": self.index}),
             "columns": [self._entries(one) for one in self.layout()],
+            **({"rules": [plain_source(rule) for rule in self.rules]} if self.rules else {}),
         }
 
     def _entries(self, one: Column | Aside) -> dict[str, Any]:
@@ -218,7 +239,7 @@ class Schema(Carded):
         """Read a YAML document."""
         document = read_document(path)
         with contents_of(path):
-            return cls.from_dict(document)
+            return cls.from_dict(with_files(document, Path(path).parent))
 
     @classmethod
     def import_from(cls, path: str | Path, *, target: str | None = None) -> Schema:
@@ -233,10 +254,11 @@ class Schema(Carded):
         return import_schema(path, target=target).schema
 
     @classmethod
-    def loads(cls, text: str) -> Schema:
-        """Read the text of a YAML document."""
+    def loads(cls, text: str, *, folder: str | Path | None = None) -> Schema:
+        """Read the text of a YAML document; the tables of its rules may stand in files in the folder."""
         with contents_of("the schema"):
-            return cls.from_dict(parse_document(text))
+            document = parse_document(text)
+            return cls.from_dict(document if folder is None else with_files(document, Path(folder)))
 
     def to_yaml(self) -> str:
         """The document with a remark on every line that says what is declared."""
@@ -253,6 +275,8 @@ class Schema(Carded):
                 entries.pop("weight", None)  # chosen anew when the document is read: columns may have changed
             lines.append(f"  - name: {_scalar(entries.pop('name'))}")
             lines += [f"    {key}: {_scalar(value)}{_remark(key, value)}" for key, value in entries.items()]
+        if self.rules:
+            lines += ["rules:", *(f"  - {_scalar(plain_source(rule))}" for rule in self.rules)]
         return "\n".join(lines) + "\n"
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from microtome.schema.cells import NumberCells
-from microtome.schema.column import Column, Kind
+from microtome.schema.column import Column
 from microtome.schema.grid import both_sides
 
 MOST_PARTS = 128
@@ -163,7 +163,7 @@ def narrowed(
     else:
         inside = _cut(inside, mass / mass.sum(), parts, step, single=cells.singletons()[first:last])
     cut = np.concatenate([inside, *_beyond(cells, first, last, step)])
-    cut = _with_values(np.unique(cut), values, integral=cells.integral)
+    cut = with_values(np.unique(cut), values, integral=cells.integral)
     finer = replace(cells, edges=cut)
     sure = evidence(counts[: cells.num_values], noise_scale)
     assert sure is not None
@@ -192,10 +192,9 @@ def is_crowded(cells: NumberCells, counts: Floats, noise_scale: float, *, step: 
 
 
 def _scale_edges(column: Column) -> Floats:
-    if column.kind in (Kind.DATE, Kind.DATETIME):
-        days = np.array([(dt.date(year, 1, 1) - dt.date(1970, 1, 1)).days for year in _DECADES], dtype=float)
-        return days * (86_400e6 if column.kind is Kind.DATETIME else 1.0)
-    integral = column.kind is Kind.INTEGER
+    if column.kind.is_temporal:
+        return np.array([column.to_number(dt.date(year, 1, 1)) for year in _DECADES])
+    integral = column.kind.is_integral
     first, last = _EXPONENTS_OF_WHOLE if integral else _EXPONENTS_OF_FLOATS
     edges = np.unique(both_sides(np.exp2(np.arange(first, last + 1, dtype=float)), integral))
     return _within_type(edges, column) if "int" in column.dtype else edges
@@ -261,7 +260,7 @@ def on_step(points: Floats, step: float) -> Floats:
     return np.asarray(np.rint(points * inverse) / inverse)
 
 
-def _with_values(edges: Floats, values: Sequence[float], *, integral: bool) -> Floats:
+def with_values(edges: Floats, values: Sequence[float], *, integral: bool) -> Floats:
     """The edges with a cell of its own for every value, inside of them or not, and for zero if that is inside."""
     zero = [0.0] if edges[0] <= 0.0 < edges[-1] else []
     low = np.array([*values, *zero])

@@ -13,9 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from microtome.schema.column import Column, Kind
+from microtome.schema.column import Column
 from microtome.schema.document import Schema
 from microtome.schema.frame_type import CATEGORY, UNITS, WITHOUT_GAPS, frame_types
+from microtome.schema.kind import Kind
 
 
 def with_frame_types(schema: Schema, source: Any) -> Schema:

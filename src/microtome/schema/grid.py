@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.schema.cells import CategoryCells, Cells, NumberCells
-from microtome.schema.column import Column, Kind, Outside
+from microtome.schema.column import Column
+from microtome.schema.kind import Kind
 
 WHOLE_NUMBERS = 512
 """A declared range of at most this many whole numbers gets a cell each."""
@@ -22,15 +23,18 @@ _DECLARED_OCTAVES = 14
 
 def initial_cells(column: Column) -> Cells | None:
     """The cells to count a column on; ``None`` where bounds or categories have yet to be learnt."""
-    if column.kind.is_categorical:
-        if column.categories is None:
-            return None
-        other = column.outside is Outside.CLAMP
-        return CategoryCells(categories=column.categories, other=other, missing=column.missing)
-    bounds = column.number_bounds()
-    if bounds is None:
+    if not column.kind.is_categorical:
+        return number_cells(column)
+    if column.categories is None:
         return None
-    return NumberCells.of(column, _declared_edges(column.kind, *bounds))
+    other = not column.outside.is_refused
+    return CategoryCells(categories=column.categories, other=other, missing=column.missing)
+
+
+def number_cells(column: Column) -> NumberCells | None:
+    """The cells of a measured column; ``None`` where bounds have yet to be learnt."""
+    bounds = column.number_bounds()
+    return None if bounds is None else NumberCells.of(column, _declared_edges(column.kind, *bounds))
 
 
 def _declared_edges(kind: Kind, low: float, high: float) -> NDArray[np.float64]:

@@ -23,9 +23,10 @@ from typing import Any
 
 from microtome.errors import SchemaError
 from microtome.schema.aside import Action, Aside
-from microtome.schema.column import Column, Kind
+from microtome.schema.column import Column
 from microtome.schema.dialect import Dialect
 from microtome.schema.document import Schema, told_apart
+from microtome.schema.kind import Kind
 
 _LARGEST = 64 * 2**20
 _KINDS = {

@@ -20,22 +20,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from microtome.schema.time_writing import DAY, MONTHS, texts_of
+
 Whole = NDArray[np.int64]
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
 _PATTERNS = {
     "Y": r"\d{4}", "y": r"\d{2}", "m": r"\d{2}", "d": r"\d{2}", "H": r"\d{2}", "I": r"\d{2}", "M": r"\d{2}",
     "S": r"\d{2}", "f": r"\d{1,9}", "-m": r"\d{1,2}", "-d": r"\d{1,2}", "-H": r"\d{1,2}", "-I": r"\d{1,2}",
-    "b": "(?i:" + "|".join(name[:3] for name in _MONTHS) + ")", "B": "(?i:" + "|".join(_MONTHS) + ")",
+    "b": "(?i:" + "|".join(name[:3] for name in MONTHS) + ")", "B": "(?i:" + "|".join(MONTHS) + ")",
     "p": r"(?i:[ap]\.?m\.?)", "z": r"Z|[+-]\d{2}:?\d{2}", ":z": r"Z|[+-]\d{2}:?\d{2}",
 }  # fmt: skip
 _DIRECTIVE = re.compile(r"%(-?[a-zA-Z]|:z)")
 _FIELDS = {"b": "m", "B": "m", ":z": "z", "y": "Y"}
 """Which quantity a directive is about, where it is not its own letter."""
 _OF_DATE, _OF_TIME = frozenset("Ymd"), frozenset("HIpMSf")
-_DAY = 86_400_000_000
 _PIVOT = 69
 
 
@@ -107,16 +104,16 @@ class TimeFormat:
         if wrong.any():
             raise pa.ArrowInvalid(f"value {texts[int(np.argmax(wrong))].as_py()!r} is not written so")
         if self.kind == "date":
-            return pa.array((numbers // _DAY).astype(np.int32), mask=missing).cast(wanted)
+            return pa.array((numbers // DAY).astype(np.int32), mask=missing).cast(wanted)
         return pa.array(numbers, mask=missing).cast(wanted)
 
     def write(self, values: pa.Array) -> pa.Array:
         """Dates or times as text."""
         if pa.types.is_date(values.type):
-            numbers = np.asarray(pc.fill_null(values.cast(pa.date32()).cast(pa.int32()), 0)).astype(np.int64) * _DAY
+            numbers = np.asarray(pc.fill_null(values.cast(pa.date32()).cast(pa.int32()), 0)).astype(np.int64) * DAY
         else:
             numbers = np.asarray(pc.fill_null(values.cast(pa.int64()), 0))
-        parts = _written(numbers)
+        parts = texts_of(numbers)
         texts: list[pa.Array | str] = [pa.scalar(self._literals[0])]
         for directive, literal in zip(self._directives, self._literals[1:], strict=True):
             texts += [pa.array(parts[directive]), pa.scalar(literal)]
@@ -130,7 +127,7 @@ class TimeFormat:
         parts = {_quantity(one): _number(one, pc.struct_field(found, _group(one)), fits) for one in self._directives}
         days, in_calendar = _days(parts) if self.kind != "time" else (np.zeros(len(fits), np.int64), True)
         time, on_clock = _time_of_day(parts, len(fits))
-        return days * _DAY + time - parts.get("z", 0), fits & in_calendar & on_clock
+        return days * DAY + time - parts.get("z", 0), fits & in_calendar & on_clock
 
 
 _EXAMPLES = {"date": "%d.%m.%Y", "datetime": "%Y-%m-%d %H:%M:%S", "time": "%H:%M"}
@@ -150,7 +147,7 @@ def _number(directive: str, texts: pa.Array, fits: NDArray[np.bool_]) -> Whole:
     texts = pc.if_else(pa.array(fits), pc.fill_null(texts, ""), _ANYTHING.get(directive, "1"))
     match directive:
         case "b" | "B":
-            names = pa.array([name[:3].lower() for name in _MONTHS])
+            names = pa.array([name[:3].lower() for name in MONTHS])
             places = pc.index_in(pc.utf8_lower(pc.utf8_slice_codeunits(texts, 0, 3)), value_set=names)
             months: Whole = np.asarray(places).astype(np.int64) + 1
             return months
@@ -201,26 +198,3 @@ def _time_of_day(parts: dict[str, Whole], size: int) -> tuple[Whole, NDArray[np.
         hour, on_clock = parts.get("H", zero), parts.get("H", zero) < 24
     time = ((hour * 60 + minute) * 60 + second) * 1_000_000 + parts.get("f", zero)
     return time, on_clock & (minute < 60) & (second < 60)
-
-
-def _written(numbers: Whole) -> dict[str, NDArray[np.str_]]:
-    """Every directive's text for microseconds since 1970."""
-    days = (numbers // _DAY).astype("datetime64[D]")
-    months = days.astype("datetime64[M]")
-    year, month = months.astype("datetime64[Y]").astype(np.int64) + 1970, months.astype(np.int64) % 12 + 1
-    day, time = (days - months.astype("datetime64[D]")).astype(np.int64) + 1, numbers % _DAY
-    seconds = time // 1_000_000
-    hour, names = seconds // 3600, np.array(_MONTHS)[month - 1]
-    of_twelve = (hour - 1) % 12 + 1
-    two = {"m": month, "d": day, "H": hour, "I": of_twelve, "M": seconds // 60 % 60, "S": seconds % 60, "y": year % 100}
-    return {
-        **{name: np.char.mod("%02d", values) for name, values in two.items()},
-        **{f"-{name}": two[name].astype(str) for name in ("m", "d", "H", "I")},
-        "Y": np.char.mod("%04d", year),
-        "f": np.char.mod("%06d", time % 1_000_000),
-        "b": np.array([name[:3] for name in _MONTHS])[month - 1],
-        "B": names,
-        "p": np.where(hour < 12, "AM", "PM"),
-        "z": np.full(len(numbers), "+0000"),
-        ":z": np.full(len(numbers), "+00:00"),
-    }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import pandas as pd
@@ -31,11 +31,13 @@ class Condition:
         column: Position of the column.
         code: The column's code with margins and cells cut to what is allowed.
         met: Probability that a value of each level meets the condition.
+        allowed: Which cells of ``code`` meet it, likely or not.
     """
 
     column: int
     code: ColumnCode
     met: Floats
+    allowed: NDArray[np.bool_]
 
 
 def parse_conditions(codebook: Codebook, wanted: Mapping[str, Any]) -> list[Condition]:
@@ -74,13 +76,17 @@ def split_conditions(texts: Iterable[str], columns: Sequence[str]) -> list[tuple
 def _value_from_text(code: ColumnCode, text: str) -> Any:
     if not text:
         return None
-    if isinstance(code.cells, CategoryCells):
-        by_name = {str(category): category for category in code.cells.categories}
-        parts = [text] if text in by_name else text.split("|")
-        return [by_name.get(part, by_name.get(part.capitalize(), part)) for part in parts]
-    codes = dict(zip(code.column.code_texts, code.column.codes, strict=True))
-    parts = [text] if text in codes else text.split("|")
-    return [codes[part] if part in codes else _range_from_text(code, part) for part in parts]
+    match code.cells:
+        case CategoryCells(categories=categories):
+            by_name = {str(category): category for category in categories}
+            parts = [text] if text in by_name else text.split("|")
+            return [by_name.get(part, by_name.get(part.capitalize(), part)) for part in parts]
+        case NumberCells():
+            codes = dict(zip(code.column.code_texts, code.column.codes, strict=True))
+            parts = [text] if text in codes else text.split("|")
+            return [codes[part] if part in codes else _range_from_text(code, part) for part in parts]
+        case never:
+            assert_never(never)
 
 
 def _range_from_text(code: ColumnCode, text: str) -> tuple[Any, Any]:
@@ -95,17 +101,18 @@ def _range_from_text(code: ColumnCode, text: str) -> tuple[Any, Any]:
 
 
 def _condition(column: int, code: ColumnCode, value: Any) -> Condition:
-    several = isinstance(value, list) or (isinstance(value, tuple) and isinstance(code.cells, CategoryCells))
+    several = isinstance(value, list) or (isinstance(value, tuple) and code.column.kind.is_categorical)
     values = [_plain(one) for one in value] if several else [_plain(value)]
     if None in values and not code.cells.missing:
         raise ModelError(f"column {code.column.name!r} has no missing values: the condition is impossible")
-    cut = _cut_numbers(code, values) if isinstance(code.cells, NumberCells) else _cut_categories(code, values)
+    cut = _cut(code, values)
     total = code.level_margins
     left = np.bincount(cut.levels, weights=cut.margins, minlength=code.num_levels)
     met = np.divide(left, total, out=np.zeros_like(total), where=total > 0)
     if not met.any():
         raise ModelError(f"column {code.column.name!r} is never {value!r} in this model: the condition is impossible")
-    return Condition(column=column, code=cut, met=met)
+    even = replace(code, margins=np.ones(len(code.cells)))
+    return Condition(column=column, code=cut, met=met, allowed=_cut(even, values).margins > 0)
 
 
 def _plain(value: Any) -> Any:
@@ -116,32 +123,42 @@ def _plain(value: Any) -> Any:
     return None if value is pd.NA or value != value else value
 
 
-def _cut_categories(code: ColumnCode, values: list[Any]) -> ColumnCode:
-    assert isinstance(code.cells, CategoryCells)
-    allowed = np.zeros(len(code.cells))
+def _cut(code: ColumnCode, values: list[Any]) -> ColumnCode:
+    match code.cells:
+        case CategoryCells() as categories:
+            return _cut_categories(code, categories, values)
+        case NumberCells() as numbers:
+            return _cut_numbers(code, numbers, values)
+        case never:
+            assert_never(never)
+
+
+def _cut_categories(code: ColumnCode, cells: CategoryCells, values: list[Any]) -> ColumnCode:
+    allowed = np.zeros(len(cells))
     for one in values:
         if one is None:
             allowed[-1] = 1.0
-        elif one in code.cells.categories:
-            allowed[code.cells.categories.index(one)] = 1.0
+        elif one in cells.categories:
+            allowed[cells.categories.index(one)] = 1.0
         else:
-            shown = ", ".join(map(repr, code.cells.categories[:10]))
+            shown = ", ".join(map(repr, cells.categories[:10]))
             raise ModelError(f"column {code.column.name!r} has no category {one!r}; it has {shown}, …")
     return replace(code, margins=code.margins * allowed)
 
 
-def _cut_numbers(code: ColumnCode, values: list[Any]) -> ColumnCode:
+def _cut_numbers(code: ColumnCode, cells: NumberCells, values: list[Any]) -> ColumnCode:
     """Margins inside any of the ranges, after cutting cells at their ends."""
     codes = [code.column.codes.index(one) for one in values if one in code.column.codes]
     ranges = [_interval(code, one) for one in values if one is not None and one not in code.column.codes]
-    cut = _split(code, [end for interval in ranges for end in interval])
-    assert isinstance(cut.cells, NumberCells)
-    allowed = np.zeros(len(cut.cells), dtype=bool)
+    inside = [end for interval in ranges for end in interval if cells.edges[0] < end < cells.edges[-1]]
+    finer = replace(cells, edges=np.unique(np.concatenate([cells.edges, inside])))
+    allowed = np.zeros(len(finer), dtype=bool)
     for first, last in ranges:
-        allowed[: cut.cells.num_values] |= (cut.cells.edges[:-1] >= first) & (cut.cells.edges[1:] <= last)
-    allowed[[cut.cells.num_values + place for place in codes]] = True
-    if cut.cells.missing:
+        allowed[: finer.num_values] |= (finer.edges[:-1] >= first) & (finer.edges[1:] <= last)
+    allowed[[finer.num_values + place for place in codes]] = True
+    if finer.missing:
         allowed[-1] = None in values
+    cut = _split(code, cells, finer)
     return replace(cut, margins=np.where(allowed, cut.margins, 0.0))
 
 
@@ -160,19 +177,15 @@ def _interval(code: ColumnCode, value: Any) -> tuple[float, float]:
     return first, float(np.nextafter(last, np.inf))
 
 
-def _split(code: ColumnCode, points: list[float]) -> ColumnCode:
-    """The same column with cells cut at the given points, their margins in proportion to the widths."""
-    cells = code.cells
-    assert isinstance(cells, NumberCells)
-    inside = [point for point in points if cells.edges[0] < point < cells.edges[-1]]
-    edges = np.unique(np.concatenate([cells.edges, inside]))
-    parent = np.searchsorted(cells.edges, edges[:-1], side="right") - 1
-    share = np.diff(edges) / np.diff(cells.edges)[parent]
+def _split(code: ColumnCode, cells: NumberCells, finer: NumberCells) -> ColumnCode:
+    """The same column on finer cells, their margins in proportion to the widths."""
+    parent = np.searchsorted(cells.edges, finer.edges[:-1], side="right") - 1
+    share = np.diff(finer.edges) / np.diff(cells.edges)[parent]
     tail = np.arange(cells.num_values, len(cells))
     origin = np.concatenate([parent, tail])
     return replace(
         code,
-        cells=replace(cells, edges=edges),
+        cells=finer,
         counts=code.counts[origin],
         margins=code.margins[origin] * np.concatenate([share, np.ones(len(tail))]),
         levels=code.levels[origin],

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from microtome.errors import ParameterError
-from microtome.schema import OTHER, CategoryCells, Codebook, ColumnCode, Kind, Schema
+from microtome.schema import OTHER, CategoryCells, Codebook, ColumnCode, Schema
 from microtome.schema.frame_type import CATEGORY, UNITS
 
 _ROOMY: dict[pa.DataType, Any] = {
@@ -77,7 +77,7 @@ def _coded(values: pa.ChunkedArray, code: ColumnCode) -> pa.ChunkedArray:
         case CategoryCells(categories=categories, other=other):
             named = [*categories, OTHER] if other and code.column.dtype == "string" else list(categories)
     dictionary = pa.array(named, type=code.column.arrow_type)
-    ordered = code.column.kind is Kind.ORDERED
+    ordered = code.column.kind.facts.is_ordered
     places = pc.index_in(values, value_set=dictionary)
     parts = [pa.DictionaryArray.from_arrays(part, dictionary, ordered=ordered) for part in places.chunks]
     return pa.chunked_array(parts, pa.dictionary(pa.int32(), dictionary.type, ordered=ordered))

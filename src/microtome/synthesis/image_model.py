@@ -15,10 +15,9 @@ from torch import Tensor
 from microtome.errors import ModelError, OutputError, ParameterError
 from microtome.generators import Generator
 from microtome.generators.image import ImageGenerator, ImageNetworkSettings
-from microtome.images import ImageSet
+from microtome.images import ImageCode, ImageSchema, ImageSet
 from microtome.images.writing import write_images
 from microtome.published import check_output
-from microtome.schema import ImageCode, ImageSchema
 from microtome.synthesis.conditions import split_conditions
 from microtome.synthesis.draw import Draw
 

@@ -27,6 +27,7 @@ from microtome.synthesis.conditions import conditions_from_text, parse_condition
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.finishing import finished
 from microtome.synthesis.frames import FrameKind, as_frame, frame_kind, typed, with_pandas_notes
+from microtome.synthesis.rule_keeping import kept
 from microtome.synthesis.synthetic_rows import SyntheticRows
 from microtome.synthesis.table_file import stream_text, write_tables
 from microtome.training.tensor_file import part_of
@@ -62,7 +63,7 @@ class TableModel:
             raise ParameterError("balanced is for images, which have classes; rows are drawn in the shares they have")
         conditions = parse_conditions(self.codebook, wanted.conditions)
         rows = SyntheticRows(generator=self.generator, codebook=self.codebook, conditions=conditions, seed=wanted.seed)
-        return finished(rows.tables(wanted.number), self.schema, wanted.seed)
+        return finished(kept(rows, wanted.number, self.schema.ruled), self.schema, wanted.seed)
 
     def typed_tables(self, wanted: Draw) -> Iterator[pa.Table]:
         """The same with columns held as the real frame holds them."""

@@ -23,11 +23,14 @@ from microtome.divergences import Denoising, MomentMatching, MomentSettings, Rel
 from microtome.errors import ParameterError
 from microtome.generators import Generator, MixtureGenerator, RowLayout
 from microtome.published import AggregatesRelease
-from microtome.published.moments import combined, level_margins, margin_noise
+from microtome.published.second_moments import combined, level_margins, margin_noise
 from microtome.schema import project_to_simplex
+from microtome.training.certainty import Certainty
 from microtome.training.correlations import Correlations
 from microtome.training.focus import FocusTables
 from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, Judge, LossMix, on_encoded
+from microtome.training.rule_cells import forbidden_pairs, with_rules
+from microtome.training.triples import ChosenTables
 
 Floats = NDArray[np.float64]
 _LEAST = 1e-9
@@ -70,16 +73,15 @@ def _class_counts(release: AggregatesRelease) -> tuple[Floats, Floats]:
     """
     counts, variance = np.zeros_like(release.first), np.full(release.codebook.dim, np.inf)
     first, pairs = np.array(release.mechanism.first_noise), np.array(release.mechanism.pair_noise)
-    blocks = release.codebook.blocks
-    for index, block in enumerate(blocks):
-        part = slice(block.start, block.stop)
-        found = [(release.first[:, part], first[index] ** 2)] if first[index] > 0 else []
-        for other, noise in zip(blocks, pairs[index], strict=True):
-            if noise > 0:
-                table = release.second[:, part, other.start : other.stop]
-                found.append((table.sum(axis=2), other.width * noise**2))
-        if found:
-            estimates, variances = zip(*found, strict=True)
+    widths = np.array([block.width for block in release.codebook.blocks])
+    sums = np.add.reduceat(release.second, np.cumsum(widths) - widths, axis=2)
+    for index, block in enumerate(release.codebook.blocks):
+        part, others = slice(block.start, block.stop), np.flatnonzero(pairs[index] > 0)
+        estimates = [release.first[:, part]] if first[index] > 0 else []
+        variances = [first[index] ** 2] if first[index] > 0 else []
+        estimates += [sums[:, part, other] for other in others]
+        variances += list(widths[others] * pairs[index, others] ** 2)
+        if estimates:
             counts[:, part], own = combined(estimates, [np.full((1, block.width), one) for one in variances])
             variance[part] = own[0]
     return counts, variance
@@ -140,8 +142,23 @@ class AggregateLoss:
             self._focus = FocusTables(
                 release, focus, held_out=held_out, seen=_seen_settings(exact), unseen=UNSEEN, generator=generator
             )
+        self._chosen = None
+        if release.mechanism.triples is not None:
+            self._chosen = ChosenTables(
+                release,
+                release.mechanism.triples,
+                held_out=held_out,
+                num_entries=self._train[0].num_entries,
+                halves=not exact,
+                generator=generator,
+            )
+        self._certain = (
+            None if release.pivot is not None or not exact else Certainty(release, self._train[0].num_entries)
+        )
         self._codebook = release.codebook
-        self._unit = max(sum(one.signal() for one in self._trained), LEAST_SIGNAL)
+        signal = sum(one.signal() for one in self._trained)
+        signal += 0.0 if self._chosen is None else self._chosen.signal(self._chosen.train)
+        self._unit = max(signal, LEAST_SIGNAL)
 
     @property
     def _trained(self) -> list[MomentMatching]:
@@ -162,6 +179,10 @@ class AggregateLoss:
         tables = torch.stack([second for _, second in parts]).sum() + self._correlations(encoded)
         if self._focus is not None:
             tables = tables + self._focus.errors(self._focus.train, encoded[0])
+        if self._chosen is not None:
+            tables = tables + self._chosen.error(self._chosen.train, self._train[0].decoded(encoded[0]))
+        if self._certain is not None:
+            tables = tables + self._certain(self._train[0].decoded(encoded[0]))
         loss = tables / self._unit + MARGIN_WEIGHT * margins
         return loss + self._known(distributions) / self._unit if distributions else loss
 
@@ -179,11 +200,17 @@ class AggregateLoss:
         judges = [*self._judge, *(self._focus.judge if self._focus else [])]
         pairs = list(zip(judges, self._trained, strict=True))
         shift = self._independent_shift
-        unit = max(sum(held_out.signal(train) for held_out, train in pairs) + shift, LEAST_SIGNAL)
+        unit = sum(held_out.signal(train) for held_out, train in pairs) + shift
         errors = [held_out.signal_error(train) for held_out, train in pairs]
+        independent = sum(one.signal() for one in judges) + shift
+        if self._chosen is not None:
+            unit += self._chosen.held_out_signal()
+            errors.append(self._chosen.signal_error())
+            independent += self._chosen.signal(self._chosen.judge)
+        unit = max(unit, LEAST_SIGNAL)
         return Judge(
             value=self._held_out,
-            independent=sum(one.signal() for one in judges) + shift,
+            independent=independent,
             unit=unit,
             score_error=float(np.linalg.norm(errors)) / unit,
         )
@@ -199,7 +226,11 @@ class AggregateLoss:
     def _held_out(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
         encoded, _ = _by_class(model, latent)
         found = sum(float(judge(rows)) for judge, rows in zip(self._judge, encoded, strict=True))
-        return found if self._focus is None else found + float(self._focus.errors(self._focus.judge, encoded[0]))
+        if self._focus is not None:
+            found += float(self._focus.errors(self._focus.judge, encoded[0]))
+        if self._chosen is not None:
+            found += float(self._chosen.error(self._chosen.judge, self._train[0].decoded(encoded[0])))
+        return found
 
 
 def _by_class(
@@ -225,7 +256,7 @@ def thinned_moments(
     release: AggregatesRelease, margins: Floats, held_out: float, batch_size: int, generator: torch.Generator
 ) -> tuple[list[ReleasedMoments], list[ReleasedMoments]]:
     """The moments of every class as training sees them, and as the judge does."""
-    noise = release.second_noise()
+    noise, forbidden = release.second_noise(), forbidden_pairs(release)
     sizes = np.maximum(class_shares(release) * release.num_records, 1.0)
     ratio = np.sqrt(held_out / (1.0 - held_out))
     seen, unseen = [], []
@@ -248,7 +279,7 @@ def thinned_moments(
                 second_noise=noise / size / np.sqrt(held_out),
             )
         )
-    return seen, unseen
+    return [with_rules(one, forbidden) for one in seen], [with_rules(one, forbidden) for one in unseen]
 
 
 def _matching(release: AggregatesRelease, moments: ReleasedMoments, settings: MomentSettings) -> MomentMatching:

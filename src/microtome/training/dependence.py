@@ -28,7 +28,7 @@ from scipy.optimize import nnls
 
 from microtome.divergences import Denoising, denoise, shrink
 from microtome.published import RecordsRelease
-from microtome.published.moments import SliceSums, encoded_moments, level_margins, slice_sums
+from microtome.published.second_moments import SliceSums, encoded_moments, level_margins, slice_sums
 
 Floats = NDArray[np.float64]
 Blocks = list[tuple[int, int]]

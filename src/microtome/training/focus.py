@@ -20,9 +20,10 @@ from torch import Tensor
 
 from microtome.divergences import MomentMatching, MomentSettings, ReleasedMoments
 from microtome.published import AggregatesRelease, Focus
-from microtome.published.moments import combined, level_margins
+from microtome.published.second_moments import combined, level_margins
 from microtome.schema import project_to_simplex
 from microtome.training.losses import on_encoded
+from microtome.training.rule_cells import forbidden_pairs, with_rules
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +57,7 @@ class FocusTables:
         shares = level_margins(release)[self._block] @ self._groups.numpy().astype(float)
         shares = np.maximum(shares / shares.sum(), 1.0 / release.num_records)
         self._shares = torch.tensor(shares, dtype=torch.float32)
-        moments = _group_moments(release, focus, shares)
+        moments, forbidden = _group_moments(release, focus, shares), forbidden_pairs(release)
         noise, ratio = release.third_noise(), np.sqrt(held_out / (1.0 - held_out))
         weights = torch.tensor((np.array(focus.noise) > 0).astype(float))
         self.train: list[MomentMatching] = []
@@ -67,8 +68,8 @@ class FocusTables:
             plain = np.asarray(one.second_noise)
             train = replace(one, second=one.second + ratio * split, second_noise=plain / np.sqrt(1.0 - held_out))
             judge = replace(one, second=one.second - split / ratio, second_noise=plain / np.sqrt(held_out))
-            self.train.append(on_encoded(release, train, seen, weights))
-            self.judge.append(on_encoded(release, judge, unseen, weights))
+            self.train.append(on_encoded(release, with_rules(train, forbidden), seen, weights))
+            self.judge.append(on_encoded(release, with_rules(judge, forbidden), unseen, weights))
 
     def errors(self, tables: list[MomentMatching], encoded: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
         """The errors of encoded rows in these tables, summed over the groups."""

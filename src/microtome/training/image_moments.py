@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from microtome.errors import ReleaseError
 from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease, unknown_release
-from microtome.published.image_centres import class_centres, over_frequencies
+from microtome.published.image_classes import class_centres, over_frequencies
 
 Floats = NDArray[np.float64]
 _FEWEST_DIRECTIONS = 2

@@ -29,7 +29,7 @@ from microtome.divergences import (
 from microtome.errors import ParameterError
 from microtome.generators import ColumnwiseGenerator, Generator, RowLayout
 from microtome.published import RecordsRelease, Release
-from microtome.published.moments import slice_sums
+from microtome.published.second_moments import slice_sums
 from microtome.training.dependence import estimate_dependence
 from microtome.training.slice_moments import released_moments
 from microtome.training.sliced_divergence import SlicedKind, sliced_divergence

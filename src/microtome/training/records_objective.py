@@ -8,7 +8,7 @@ import torch
 
 from microtome.generators import Generator, RowLayout, TabularGenerator
 from microtome.published import RecordsRelease
-from microtome.published.moments import has_moments, level_margins
+from microtome.published.second_moments import has_moments, level_margins
 from microtome.training.losses import TrainingLoss, moment_judge, slice_judge
 from microtome.training.settings import FitSettings
 from microtome.training.table_objective import SCORE_ROWS, TableObjective

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from microtome.divergences import ReleasedMoments
 from microtome.published import RecordsRelease
-from microtome.published.moments import SliceSums, level_margins, margin_noise, one_hot_moments
+from microtome.published.second_moments import SliceSums, level_margins, margin_noise, one_hot_moments
 
 
 def released_moments(release: RecordsRelease, sums: SliceSums) -> ReleasedMoments:

@@ -29,7 +29,7 @@ _WRONG_CONTENTS = (
 )
 """What building an object from contents that make no sense may raise."""
 
-_DIGEST = "sha256"
+_CHECKSUM = "sha256"
 """The document's entry for the checksum. Inside it, because safetensors writes several entries in random order, and the
 same run is to give the same file."""
 
@@ -37,7 +37,7 @@ same run is to give the same file."""
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], document: Mapping[str, Any]) -> None:
     """Write tensors and a JSON document as one file, whole or not at all."""
     apart = {name: tensor.detach().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()}
-    sealed = {**document, _DIGEST: _digest(document, apart)}
+    sealed = {**document, _CHECKSUM: _digest(document, apart)}
     content = save(apart, metadata={"microtome": json.dumps(sealed, sort_keys=True, allow_nan=False)})
     with whole_file(path) as file:
         file.write(content)
@@ -55,7 +55,7 @@ def read_tensors(path: Path, *wanted: str) -> tuple[dict[str, Tensor], dict[str,
     except (SafetensorError, OSError, ValueError, RecursionError, MemoryError) as error:
         said = mistaken_for(path, _words(wanted)) or f"not a file of ours, or damaged: {error}"
         raise ModelError(f"{path}: {said}") from error
-    if document.pop(_DIGEST, None) != _digest(document, tensors):
+    if document.pop(_CHECKSUM, None) != _digest(document, tensors):
         raise ModelError(f"{path}: it is damaged: its checksum is wrong; take another copy, or make it again")
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():

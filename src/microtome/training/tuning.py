@@ -14,7 +14,7 @@ from microtome.divergences import FDivergence
 from microtome.errors import ModelError, ParameterError
 from microtome.generators import NetworkSettings
 from microtome.published import AggregatesRelease, RecordsRelease, Release, unknown_release
-from microtome.published.moments import has_moments
+from microtome.published.second_moments import has_moments
 from microtome.training.losses import LossMix
 from microtome.training.settings import FitSettings
 from microtome.training.trainer import Trainer

@@ -12,10 +12,10 @@ sys.path.insert(0, str(HERE.parents[1]))
 import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 
-from microtome.images import ImageSet  # noqa: E402
+from microtome.images import ImageSchema, ImageSet  # noqa: E402
 from microtome.published import Artefact  # noqa: E402
 from microtome.published.manifest import VERSION, ReleaseKind  # noqa: E402
-from microtome.schema import Column, ImageSchema, Kind, Schema  # noqa: E402
+from microtome.schema import Column, Kind, Schema  # noqa: E402
 from support import people, people_schema, publish, publish_images  # noqa: E402
 
 

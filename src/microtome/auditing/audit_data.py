@@ -41,7 +41,7 @@ Some = TypeVar("Some", bound=Group)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scene(ABC, Generic[Some]):
+class AuditData(ABC, Generic[Some]):
     """The targets of an audit and the records around them.
 
     Attributes:

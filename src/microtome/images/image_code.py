@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from microtome.images.image_schema import ImageSchema
 from microtome.schema.fixed_point import on_grid, spare_bits
-from microtome.schema.image import ImageSchema
 
 Floats = NDArray[np.float64]
 _PIXEL_BITS = 20

@@ -1,4 +1,4 @@
-"""Image sets of a scene.
+"""Image sets of audit data.
 
 A target has a high contrast: it is far outside the radius to which images are clipped, and far from the centre of
 its class, because the crowd is faint, in one bin of contrast, and many times the targets. So a target adds a unit to
@@ -7,7 +7,7 @@ everything that is summed. Targets of one class show different components, so th
 Its substitute is worst for what is audited: the same picture with light and dark exchanged, in the same class, is the
 farthest in rows and means; another picture in another class is in counts, second moments and spreads.
 
-In a scene where all are *alike*, everybody is the same picture, exactly on the edge of a bin of contrast. One record
+In audit data where all are *alike*, everybody is the same picture, exactly on the edge of a bin of contrast. One record
 more or less must not move the others over the edge: whatever makes a record's numbers depend on how many there are
 moves all of them at once.
 """
@@ -22,13 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.accounting import Neighbours
-from microtome.auditing.scene import Coins, Places, Scene
-from microtome.images import ImageSet
+from microtome.auditing.audit_data import AuditData, Coins, Places
+from microtome.images import ImageCode, ImageSchema, ImageSet
 from microtome.private import ImageSource, PrivateImages
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_tally import ImageCounts
-from microtome.published.image_centres import CONTRAST_BINS
-from microtome.schema import ImageCode, ImageSchema
+from microtome.published.image_classes import CONTRAST_BINS
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +41,7 @@ libraries of linear algebra change from one kernel to another, and every remaind
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pictures:
+class ImageGroup:
     """Some images: pixels, and the number of each one's class."""
 
     pixels: Floats
@@ -51,12 +50,12 @@ class Pictures:
     def __len__(self) -> int:
         return len(self.classes)
 
-    def __getitem__(self, chosen: Coins) -> Pictures:
-        return Pictures(pixels=self.pixels[chosen], classes=self.classes[chosen])
+    def __getitem__(self, chosen: Coins) -> ImageGroup:
+        return ImageGroup(pixels=self.pixels[chosen], classes=self.classes[chosen])
 
-    def followed_by(self, other: Pictures) -> Pictures:
+    def followed_by(self, other: ImageGroup) -> ImageGroup:
         """These images, and then the others."""
-        return Pictures(
+        return ImageGroup(
             pixels=np.concatenate([self.pixels, other.pixels]), classes=np.concatenate([self.classes, other.classes])
         )
 
@@ -67,8 +66,8 @@ class Pictures:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ImageScene(Scene[Pictures]):
-    """A scene of image sets.
+class ImageAuditData(AuditData[ImageGroup]):
+    """A data of image sets.
 
     Attributes:
         schema: What is public.
@@ -83,21 +82,21 @@ class ImageScene(Scene[Pictures]):
         images = PrivateImages(self.present(coins).image_set(self.schema), self.schema)
         return ImageSource(images=images, null_records=self.num_blanks(coins))
 
-    def encoded(self, pictures: Pictures) -> Floats:
+    def encoded(self, group: ImageGroup) -> Floats:
         """Some of the images as the mechanism sees them."""
-        return np.concatenate([block.rows for block in _blocks(self.schema, pictures)])
+        return np.concatenate([block.rows for block in _blocks(self.schema, group)])
 
     @cached_property
     def contrast_bins(self) -> tuple[Places, Places]:
         """On which bin of contrast every target is counted, and every substitute: each for itself."""
         return self._bins(self.targets), self._bins(self.substitutes)
 
-    def _bins(self, pictures: Pictures) -> Places:
-        alone = np.eye(len(pictures), dtype=bool)
-        return np.array([_contrasts(self.schema, pictures[one]).argmax() for one in alone], np.int64)
+    def _bins(self, group: ImageGroup) -> Places:
+        alone = np.eye(len(group), dtype=bool)
+        return np.array([_contrasts(self.schema, group[one]).argmax() for one in alone], np.int64)
 
 
-def build_image_scene(
+def build_audit_images(
     schema: ImageSchema,
     *,
     neighbours: Neighbours,
@@ -105,8 +104,8 @@ def build_image_scene(
     crowd_size: int,
     opposite: bool = False,
     faintest: float = 1.0,
-) -> ImageScene:
-    """A scene on images of a schema.
+) -> ImageAuditData:
+    """Data of images of a schema.
 
     Args:
         schema: What is public.
@@ -120,36 +119,36 @@ def build_image_scene(
     number = np.arange(num_targets)
     classes, shown = number % schema.num_classes, number // schema.num_classes
     elsewhere = classes if opposite else (classes + 1) % schema.num_classes
-    turned = _pictures(schema, shown, inverted=True) if opposite else _pictures(schema, shown + 1)
+    turned = _patterns(schema, shown, inverted=True) if opposite else _patterns(schema, shown + 1)
     last = CONTRAST_BINS - 1
     middles = (np.linspace(faintest * last, last, CONTRAST_BINS).round() + 0.5) / CONTRAST_BINS
     contrasts = middles[number % CONTRAST_BINS, None, None, None]
     crowd = np.arange(crowd_size)
-    # Two pictures by turns: were their rows in order, one image more or less would exchange all of them.
-    faint = _pictures(schema, crowd // schema.num_classes % 2)
-    return ImageScene(
+    # Two images by turns: were their rows in order, one image more or less would exchange all of them.
+    faint = _patterns(schema, crowd // schema.num_classes % 2)
+    return ImageAuditData(
         schema=schema,
         neighbours=neighbours,
-        targets=Pictures(pixels=_faded(schema, _pictures(schema, shown), contrasts), classes=classes),
-        substitutes=Pictures(pixels=_faded(schema, turned, _SUBSTITUTE * contrasts), classes=elsewhere),
-        crowd=Pictures(pixels=_faded(schema, faint, _FAINT), classes=crowd % schema.num_classes),
+        targets=ImageGroup(pixels=_faded(schema, _patterns(schema, shown), contrasts), classes=classes),
+        substitutes=ImageGroup(pixels=_faded(schema, turned, _SUBSTITUTE * contrasts), classes=elsewhere),
+        crowd=ImageGroup(pixels=_faded(schema, faint, _FAINT), classes=crowd % schema.num_classes),
     )
 
 
-def build_alike_scene(schema: ImageSchema, *, neighbours: Neighbours) -> ImageScene:
-    """A scene in which everybody is the same picture, on the edge between the first two bins of contrast.
+def build_alike_images(schema: ImageSchema, *, neighbours: Neighbours) -> ImageAuditData:
+    """A data in which everybody is the same picture, on the edge between the first two bins of contrast.
 
     There is one target. The crowd is as large as makes one image more move the counts of contrasts farthest, as the
     code that counts them says: by one, if every image's numbers are its own.
     """
 
-    def same(size: int, bins: float) -> Pictures:
-        bright = _pictures(schema, np.zeros(size, np.int64))
-        return Pictures(pixels=_faded(schema, bright, bins / CONTRAST_BINS), classes=np.zeros(size, np.int64))
+    def same(size: int, bins: float) -> ImageGroup:
+        bright = _patterns(schema, np.zeros(size, np.int64))
+        return ImageGroup(pixels=_faded(schema, bright, bins / CONTRAST_BINS), classes=np.zeros(size, np.int64))
 
     counted = np.stack([_contrasts(schema, same(size, 1.0)) for size in range(_ALIKE[0], _ALIKE[1] + 2)])
     moved = np.abs(np.diff(counted, axis=0)).sum(axis=1)
-    return ImageScene(
+    return ImageAuditData(
         schema=schema,
         neighbours=neighbours,
         targets=same(1, 1.0),
@@ -159,20 +158,20 @@ def build_alike_scene(schema: ImageSchema, *, neighbours: Neighbours) -> ImageSc
     )
 
 
-def _contrasts(schema: ImageSchema, pictures: Pictures) -> Floats:
+def _contrasts(schema: ImageSchema, group: ImageGroup) -> Floats:
     """Exact counts of contrasts."""
     counts = ImageCounts(schema.num_classes, ImageCode(schema).largest)
-    for block in _blocks(schema, pictures):
+    for block in _blocks(schema, group):
         counts.add(block)
     return counts.contrasts
 
 
-def _blocks(schema: ImageSchema, pictures: Pictures) -> Iterator[ImageBlock]:
-    return PrivateImages(pictures.image_set(schema), schema).blocks(len(pictures))
+def _blocks(schema: ImageSchema, group: ImageGroup) -> Iterator[ImageBlock]:
+    return PrivateImages(group.image_set(schema), schema).blocks(len(group))
 
 
-def _pictures(schema: ImageSchema, shown: Places, *, inverted: bool = False) -> Floats:
-    """Pictures of components: every pixel at one end of the range or at the other, by the component's sign there."""
+def _patterns(schema: ImageSchema, shown: Places, *, inverted: bool = False) -> Floats:
+    """ImageGroup of components: every pixel at one end of the range or at the other, by the component's sign there."""
     plane = ImageCode(schema).plane
     signs = plane[shown % len(plane)].reshape(-1, schema.height, schema.width, 1) > 0
     mean = _mean(schema)
@@ -182,7 +181,7 @@ def _pictures(schema: ImageSchema, shown: Places, *, inverted: bool = False) -> 
 
 
 def _faded(schema: ImageSchema, pixels: Floats, contrast: float | Floats) -> Floats:
-    """Pictures drawn towards the mean around which images are encoded."""
+    """Images drawn towards the mean around which images are encoded."""
     mean = _mean(schema)
     return mean + contrast * (pixels - mean)
 

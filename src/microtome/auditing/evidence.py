@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.auditing.scene import Places
-from microtome.auditing.witness import NOBODY, Sighting
+from microtome.auditing.audit_data import Places
+from microtome.auditing.observation import NOBODY, Observation
 from microtome.errors import MicrotomeError
 
 Numbers = NDArray[np.float64]
@@ -30,7 +30,7 @@ NOWHERE = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reading:
+class Evidence:
     """One noisy array of the file, as the noise that is in it.
 
     Attributes:
@@ -60,7 +60,7 @@ class Reading:
         ratio: Numbers = self._mixture(there, null) - self._mixture(gone, null)
         return ratio
 
-    def repeats(self, earlier: Reading) -> Numbers:
+    def repeats(self, earlier: Evidence) -> Numbers:
         """How much closer to the noise of an earlier release the noise is if the target is there."""
         known = earlier.noise[self.places] * (self.places != NOWHERE)[..., None]
         return _log_density(self.there - known) - _log_density(self.gone - known)
@@ -75,13 +75,20 @@ def _log_density(noise: Numbers) -> Numbers:
     return log_density
 
 
-def sums_reading(
-    sighting: Sighting, *, name: str, noise: Numbers, there: Places, gone: Places, adds: Numbers, other_adds: Numbers
-) -> Reading:
-    """A reading of sums over records.
+def sums_evidence(
+    observation: Observation,
+    *,
+    name: str,
+    noise: Numbers,
+    there: Places,
+    gone: Places,
+    adds: Numbers,
+    other_adds: Numbers,
+) -> Evidence:
+    """What is told by sums over records.
 
     Args:
-        sighting: The release.
+        observation: The release.
         name: What is summed.
         noise: Places × width. The noise, in standard deviations.
         there: Targets × places: where a target adds something if it is there; ``-1`` for nowhere.
@@ -90,7 +97,7 @@ def sums_reading(
         other_adds: … and its substitute.
     """
     places, shifts = there, np.where((there == NOWHERE)[..., None], 0.0, adds)
-    if sighting.scene.neighbours.symmetric:
+    if observation.data.neighbours.symmetric:
         # Where a target and its substitute share a place, one comes as the other goes.
         other = np.where((gone == NOWHERE)[..., None], 0.0, other_adds)
         same = np.expand_dims(there == gone, -1)
@@ -98,8 +105,8 @@ def sums_reading(
         places = np.concatenate([there, gone], axis=1)
     traced: NDArray[np.bool_] = np.any(shifts != 0.0, axis=-1)
     seen = np.where(traced[..., None], noise[places], 0.0)
-    coins = sighting.coins[:, None, None]
-    return Reading(
+    coins = observation.coins[:, None, None]
+    return Evidence(
         name=name,
         noise=noise,
         places=np.where(traced, places, NOWHERE),
@@ -108,8 +115,8 @@ def sums_reading(
     )
 
 
-def rows_reading(
-    sighting: Sighting,
+def rows_evidence(
+    observation: Observation,
     *,
     rows: Numbers,
     standing: Numbers,
@@ -118,11 +125,11 @@ def rows_reading(
     gone: Numbers,
     noise_scale: float,
     subsample: float | None,
-) -> Reading:
-    """A reading of rows, of which the witness knows whose they are.
+) -> Evidence:
+    """What is told by rows, of which the observer knows whose they are.
 
     Args:
-        sighting: The release.
+        observation: The release.
         rows: Noisy rows.
         standing: What they are without noise.
         own: The row of every target.
@@ -131,10 +138,10 @@ def rows_reading(
         noise_scale: σ.
         subsample: The probability with which a record is sampled, or ``None`` for all.
     """
-    if not sighting.scene.neighbours.symmetric:
+    if not observation.data.neighbours.symmetric:
         gone = np.zeros_like(there)
     seen = rows[own]
-    return Reading(
+    return Evidence(
         name="rows",
         noise=(rows - standing) / noise_scale,
         places=own[:, None],
@@ -145,17 +152,17 @@ def rows_reading(
     )
 
 
-def rows_of_targets(sighting: Sighting, owners: Places, row_classes: Places, target_classes: Places) -> Places:
+def rows_of_targets(observation: Observation, owners: Places, row_classes: Places, target_classes: Places) -> Places:
     """The row of every target: its own, its substitute's, or where neither was sampled, any null row of its class.
 
     All null rows have the same law, so it does not matter which one is shown.
     """
-    coins = sighting.coins
+    coins = observation.coins
     records = np.full(len(coins), NOBODY)
     records[coins] = np.arange(coins.sum())
-    if sighting.scene.neighbours.symmetric:
+    if observation.data.neighbours.symmetric:
         records[~coins] = np.arange(coins.sum(), len(coins))
-    row_of = np.full(len(sighting.present) + 1, NOWHERE)
+    row_of = np.full(len(observation.present) + 1, NOWHERE)
     standing = np.flatnonzero(owners != NOBODY)
     row_of[owners[standing]] = standing
     rows = np.where(records == NOBODY, NOWHERE, row_of[records])

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from microtome.auditing.image_scene import Pictures
-from microtome.auditing.reading import Numbers, Reading, rows_of_targets, rows_reading, sums_reading
-from microtome.auditing.scene import Places
-from microtome.auditing.witness import NOBODY, ImageSighting
+from microtome.auditing.audit_data import Places
+from microtome.auditing.audit_images import ImageGroup
+from microtome.auditing.evidence import Evidence, Numbers, rows_evidence, rows_of_targets, sums_evidence
+from microtome.auditing.observation import NOBODY, ImageObservation
 from microtome.errors import MicrotomeError
 from microtome.private import ImageSource
 from microtome.private.image_rows import ImageBlock
@@ -28,49 +28,48 @@ Traces = dict[str, tuple[Places, Numbers]]
 """By name of the array: the place where each of some images adds something, and what it adds there."""
 
 
-def image_profile_readings(sighting: ImageSighting) -> Iterator[Reading]:
+def image_profile_evidence(observation: ImageObservation) -> Iterator[Evidence]:
     """The profile: counts by class and by contrast."""
-    release, scene = sighting.release, sighting.scene
-    if scene.alike:
-        yield from _whole_readings(sighting, lambda images: _profile_noise(release, images))
+    release, data = observation.release, observation.data
+    if data.alike:
+        yield from _whole_evidence(observation, lambda images: _profile_noise(release, images))
         return
 
-    def traces(pictures: Pictures, bins: Places) -> Traces:
-        one = np.full((len(pictures), 1), 1.0 / release.count_noise)
-        return {"counts by class": (pictures.classes, one), "contrasts": (bins, one)}
+    def traces(group: ImageGroup, bins: Places) -> Traces:
+        one = np.full((len(group), 1), 1.0 / release.count_noise)
+        return {"counts by class": (group.classes, one), "contrasts": (bins, one)}
 
-    groups = zip((scene.targets, scene.substitutes), scene.contrast_bins, strict=True)
-    there, gone = (traces(pictures, bins) for pictures, bins in groups)
-    yield from _sums_readings(sighting, _profile_noise(release, scene.opened(sighting.coins)), there, gone)
+    groups = zip((data.targets, data.substitutes), data.contrast_bins, strict=True)
+    there, gone = (traces(group, bins) for group, bins in groups)
+    yield from _sums_evidence(observation, _profile_noise(release, data.opened(observation.coins)), there, gone)
 
 
-def moment_readings(sighting: ImageSighting) -> Iterator[Reading]:
+def moment_evidence(observation: ImageObservation) -> Iterator[Evidence]:
     """The sums of an aggregates release: means, second moments and spreads of each class."""
-    release, scene = narrowed(sighting.release, ImageMomentsRelease), sighting.scene
-    if scene.alike:
-        yield from _whole_readings(sighting, lambda images: _moment_noise(release, images))
+    release, data = narrowed(observation.release, ImageMomentsRelease), observation.data
+    if data.alike:
+        yield from _whole_evidence(observation, lambda images: _moment_noise(release, images))
         return
     there, gone = (
-        _moment_traces(release, scene.encoded(pictures), pictures.classes)
-        for pictures in (scene.targets, scene.substitutes)
+        _moment_traces(release, data.encoded(group), group.classes) for group in (data.targets, data.substitutes)
     )
-    yield from _sums_readings(sighting, _moment_noise(release, scene.opened(sighting.coins)), there, gone)
+    yield from _sums_evidence(observation, _moment_noise(release, data.opened(observation.coins)), there, gone)
 
 
-def image_rows_reading(sighting: ImageSighting) -> Reading:
-    """The row of every target, whose place in the file is known to the witness."""
-    scene, release, owners = sighting.scene, narrowed(sighting.release, ImageRowsRelease), sighting.owners
+def image_rows_evidence(observation: ImageObservation) -> Evidence:
+    """The row of every target, whose place in the file is known to the observer."""
+    data, release, owners = observation.data, narrowed(observation.release, ImageRowsRelease), observation.owners
     if owners is None:
-        raise MicrotomeError("rows can be told apart in a witnessed release of records only")
+        raise MicrotomeError("rows can be told apart in a observed release of records only")
     sizes = release.mechanism.class_rows
-    means = image_row_means(release, scene.encoded(sighting.present))
-    return rows_reading(
-        sighting,
+    means = image_row_means(release, data.encoded(observation.present))
+    return rows_evidence(
+        observation,
         rows=np.concatenate([release.rows(number) for number in range(len(sizes))]),
         standing=np.where((owners == NOBODY)[:, None], 0.0, means[owners]),
-        own=rows_of_targets(sighting, owners, np.repeat(np.arange(len(sizes)), sizes), scene.targets.classes),
-        there=image_row_means(release, scene.encoded(scene.targets)),
-        gone=image_row_means(release, scene.encoded(scene.substitutes)),
+        own=rows_of_targets(observation, owners, np.repeat(np.arange(len(sizes)), sizes), data.targets.classes),
+        there=image_row_means(release, data.encoded(data.targets)),
+        gone=image_row_means(release, data.encoded(data.substitutes)),
         noise_scale=release.noise_scale,
         subsample=release.mechanism.slices.subsample,
     )
@@ -81,10 +80,10 @@ def image_row_means(release: ImageRowsRelease, encoded: Numbers) -> Numbers:
     return clip_rows(encoded / release.radius, nonnegative=False) @ release.directions
 
 
-def _sums_readings(sighting: ImageSighting, noise: Noise, there: Traces, gone: Traces) -> Iterator[Reading]:
+def _sums_evidence(observation: ImageObservation, noise: Noise, there: Traces, gone: Traces) -> Iterator[Evidence]:
     for name, values in noise.items():
-        yield sums_reading(
-            sighting,
+        yield sums_evidence(
+            observation,
             name=name,
             noise=values,
             there=there[name][0][:, None],
@@ -94,15 +93,15 @@ def _sums_readings(sighting: ImageSighting, noise: Noise, there: Traces, gone: T
         )
 
 
-def _whole_readings(sighting: ImageSighting, explain: Callable[[ImageSource], Noise]) -> Iterator[Reading]:
+def _whole_evidence(observation: ImageObservation, explain: Callable[[ImageSource], Noise]) -> Iterator[Evidence]:
     """All arrays, as the noise that they hold if the images are those with the target, and those without it."""
-    scene, coins = sighting.scene, sighting.coins
-    actual = explain(scene.opened(coins))
-    flipped = [explain(scene.opened(coins ^ turned)) for turned in np.eye(len(coins), dtype=bool)]
+    data, coins = observation.data, observation.coins
+    actual = explain(data.opened(coins))
+    flipped = [explain(data.opened(coins ^ turned)) for turned in np.eye(len(coins), dtype=bool)]
     for name, noise in actual.items():
         other = np.stack([world[name] for world in flipped])
         is_there = coins[:, None, None]
-        yield Reading(
+        yield Evidence(
             name=name,
             noise=noise,
             places=np.broadcast_to(np.arange(len(noise)), (len(coins), len(noise))),

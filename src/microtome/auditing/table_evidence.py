@@ -9,27 +9,27 @@ from itertools import combinations
 import numpy as np
 
 from microtome.accounting import GaussianEvent, events_of
-from microtome.auditing.reading import NOWHERE, Numbers, Reading, rows_of_targets, rows_reading, sums_reading
-from microtome.auditing.scene import Places
-from microtome.auditing.table_scene import Records, TableScene
-from microtome.auditing.witness import NOBODY, TableSighting
+from microtome.auditing.audit_data import Places
+from microtome.auditing.audit_table import Records, TableAuditData
+from microtome.auditing.evidence import NOWHERE, Evidence, Numbers, rows_evidence, rows_of_targets, sums_evidence
+from microtome.auditing.observation import NOBODY, TableObservation
 from microtome.errors import MicrotomeError
 from microtome.private.cell_index import numbers_within_bounds
 from microtome.published import AggregatesRelease, RecordsRelease, Release, narrowed
 from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells, Rounding
 
 
-def profile_readings(sighting: TableSighting) -> Iterator[Reading]:
+def profile_evidence(observation: TableObservation) -> Iterator[Evidence]:
     """The profile, column by column, and the total where it is noisy."""
-    scene, release = sighting.scene, sighting.release
+    data, release = observation.data, observation.release
     for index, code in enumerate(release.codebook.codes):
         cells = [
-            _counted_at(scene, code, index, records.places[:, index]) for records in (scene.targets, scene.substitutes)
+            _counted_at(data, code, index, records.places[:, index]) for records in (data.targets, data.substitutes)
         ]
-        present = _counted_at(scene, code, index, sighting.present.places[:, index])
+        present = _counted_at(data, code, index, observation.present.places[:, index])
         counts = np.bincount(present[present != NOWHERE], minlength=len(code.counts))
-        yield _cells_reading(
-            sighting,
+        yield _cells_evidence(
+            observation,
             name=f"profile of {code.column.name!r}",
             noise=(code.counts - counts) / code.noise_scale,
             scales=np.full(len(code.counts), code.noise_scale),
@@ -37,26 +37,26 @@ def profile_readings(sighting: TableSighting) -> Iterator[Reading]:
             gone=cells[1][:, None],
         )
         if code.rounding is not None:
-            yield _rounding_reading(sighting, code, code.rounding)
-    if scene.neighbours.protects_count:
+            yield _rounding_evidence(observation, code, code.rounding)
+    if data.neighbours.protects_count:
         scale = _total_noise(release)
-        noise = np.array([(release.num_records - len(sighting.present)) / scale])
-        everyone = np.zeros((len(scene.targets), 1), np.int64)
-        yield _cells_reading(
-            sighting, name="number of records", noise=noise, scales=np.array([scale]), there=everyone, gone=everyone
+        noise = np.array([(release.num_records - len(observation.present)) / scale])
+        everyone = np.zeros((len(data.targets), 1), np.int64)
+        yield _cells_evidence(
+            observation, name="number of records", noise=noise, scales=np.array([scale]), there=everyone, gone=everyone
         )
 
 
-def _rounding_reading(sighting: TableSighting, code: ColumnCode, rounding: Rounding) -> Reading:
+def _rounding_evidence(observation: TableObservation, code: ColumnCode, rounding: Rounding) -> Evidence:
     """The counts of a column's rounding classes."""
-    scene, name = sighting.scene, code.column.name
+    data, name = observation.data, code.column.name
     there, gone, present = (
         rounding.classes.locate(numbers_within_bounds(records.table[name].combine_chunks(), code.column))
-        for records in (scene.targets, scene.substitutes, sighting.present)
+        for records in (data.targets, data.substitutes, observation.present)
     )
     counts = np.bincount(present[present != NOWHERE], minlength=len(rounding.counts))
-    return _cells_reading(
-        sighting,
+    return _cells_evidence(
+        observation,
         name=f"rounding of {name!r}",
         noise=(rounding.counts - counts) / rounding.noise_scale,
         scales=np.full(len(counts), rounding.noise_scale),
@@ -65,39 +65,39 @@ def _rounding_reading(sighting: TableSighting, code: ColumnCode, rounding: Round
     )
 
 
-def table_rows_reading(sighting: TableSighting) -> Reading:
-    """The row of every target, whose place in the file is known to the witness."""
-    scene, owners, order = sighting.scene, sighting.owners, sighting.order
-    release = narrowed(sighting.release, RecordsRelease)
+def table_rows_evidence(observation: TableObservation) -> Evidence:
+    """The row of every target, whose place in the file is known to the observer."""
+    data, owners, order = observation.data, observation.owners, observation.order
+    release = narrowed(observation.release, RecordsRelease)
     if owners is None or order is None:
-        raise MicrotomeError("rows can be told apart in a witnessed release of records only")
+        raise MicrotomeError("rows can be told apart in a observed release of records only")
     rows = np.empty((release.num_rows, release.directions.shape[1]))
     rows[order] = release.rows()
-    means = row_means(release, scene, sighting.present)
+    means = row_means(release, data, observation.present)
     everywhere = np.zeros(len(rows), np.int64)
-    return rows_reading(
-        sighting,
+    return rows_evidence(
+        observation,
         rows=rows,
         standing=np.where((owners == NOBODY)[:, None], 0.0, means[owners]),
-        own=rows_of_targets(sighting, owners, everywhere, np.zeros(len(scene.targets), np.int64)),
-        there=row_means(release, scene, scene.targets),
-        gone=row_means(release, scene, scene.substitutes),
+        own=rows_of_targets(observation, owners, everywhere, np.zeros(len(data.targets), np.int64)),
+        there=row_means(release, data, data.targets),
+        gone=row_means(release, data, data.substitutes),
         noise_scale=release.noise_scale,
         subsample=release.mechanism.subsample,
     )
 
 
-def table_readings(sighting: TableSighting) -> Iterator[Reading]:
+def table_evidence(observation: TableObservation) -> Iterator[Evidence]:
     """The tables of aggregates: of columns and pairs by class of the pivot, of pairs by group of the focus."""
-    scene, release = sighting.scene, narrowed(sighting.release, AggregatesRelease)
+    data, release = observation.data, narrowed(observation.release, AggregatesRelease)
     codebook, dim, focus = release.codebook, release.codebook.dim, release.mechanism.focus
     present, *sides = (
-        _coordinates(scene, codebook, one) for one in (sighting.present, scene.targets, scene.substitutes)
+        _coordinates(data, codebook, one) for one in (observation.present, data.targets, data.substitutes)
     )
     one_hot = np.zeros((len(present), dim), np.float32)
     one_hot[np.arange(len(present))[:, None], present] = 1.0
 
-    def read(name: str, published: Numbers, scales: Numbers, parts: Callable[[Places], Places]) -> Reading:
+    def read(name: str, published: Numbers, scales: Numbers, parts: Callable[[Places], Places]) -> Evidence:
         members = [one_hot[parts(present) == number] for number in range(len(published))]
         singles = published.ndim == 2
         exact = np.stack([rows.sum(axis=0) if singles else rows.T @ rows for rows in members]).astype(np.float64)
@@ -106,7 +106,7 @@ def table_readings(sighting: TableSighting) -> Iterator[Reading]:
         noise = np.divide((published - exact).ravel(), wide, out=np.zeros(wide.shape), where=measured)
         cells = ((at if singles else _pairs(at, dim)) + (parts(at) * exact[0].size)[:, None] for at in sides)
         there, gone = (np.where(measured[side], side, NOWHERE) for side in cells)
-        return _cells_reading(sighting, name=name, noise=noise, scales=wide, there=there, gone=gone)
+        return _cells_evidence(observation, name=name, noise=noise, scales=wide, there=there, gone=gone)
 
     classes = partial(_classes, codebook, release.pivot)
     yield read("counts by class", release.first, release.first_noise(), classes)
@@ -122,20 +122,20 @@ def _pairs(at: Places, dim: int) -> Places:
     return np.stack(pairs, axis=1) if pairs else at[:, :0]
 
 
-def row_means(release: RecordsRelease, scene: TableScene, records: Records) -> Numbers:
+def row_means(release: RecordsRelease, data: TableAuditData, records: Records) -> Numbers:
     """Where the rows of some records would be without noise."""
     starts = np.array([block.start for block in release.codebook.blocks])
-    levels = _coordinates(scene, release.codebook, records) - starts
+    levels = _coordinates(data, release.codebook, records) - starts
     return release.codebook.encode(levels) @ release.directions
 
 
-def _cells_reading(
-    sighting: TableSighting, *, name: str, noise: Numbers, scales: Numbers, there: Places, gone: Places
-) -> Reading:
-    """A reading of counts: a target that is there adds 1 at ``there``, its substitute, if it has one, at ``gone``."""
+def _cells_evidence(
+    observation: TableObservation, *, name: str, noise: Numbers, scales: Numbers, there: Places, gone: Places
+) -> Evidence:
+    """What counts tell: a target that is there adds 1 at ``there``, its substitute, if it has one, at ``gone``."""
     unit = np.divide(1.0, scales, out=np.zeros(scales.shape), where=scales > 0)
-    return sums_reading(
-        sighting,
+    return sums_evidence(
+        observation,
         name=name,
         noise=noise[:, None],
         there=there,
@@ -145,20 +145,20 @@ def _cells_reading(
     )
 
 
-def _counted_at(scene: TableScene, code: ColumnCode, index: int, places: Places) -> Places:
+def _counted_at(data: TableAuditData, code: ColumnCode, index: int, places: Places) -> Places:
     """The published count to which a value at each place belongs; nowhere if it is not among the published ones."""
     match code.cells:
         case _ if code.column.is_declared:
             return places
         case NumberCells() as cells:
-            numbers = numbers_within_bounds(scene.spots[index], code.column)[places]
+            numbers = numbers_within_bounds(data.spots[index], code.column)[places]
             inside = (numbers >= cells.edges[0]) & (numbers < cells.edges[-1])
             return np.where(inside, cells.locate(numbers), NOWHERE)
         case CategoryCells() as cells:
-            return _shown(scene, cells, index)[places]
+            return _shown(data, cells, index)[places]
 
 
-def _coordinates(scene: TableScene, codebook: Codebook, records: Records) -> Places:
+def _coordinates(data: TableAuditData, codebook: Codebook, records: Records) -> Places:
     """The coordinate of the encoded row that each value of each record sets (records × columns)."""
     found = np.empty_like(records.places)
     for index, (code, block) in enumerate(zip(codebook.codes, codebook.blocks, strict=True)):
@@ -167,18 +167,18 @@ def _coordinates(scene: TableScene, codebook: Codebook, records: Records) -> Pla
             case _ if code.column.is_declared:
                 cells = places
             case NumberCells() as numbers:
-                cells = numbers.locate(numbers_within_bounds(scene.spots[index], code.column))[places]
+                cells = numbers.locate(numbers_within_bounds(data.spots[index], code.column))[places]
             case CategoryCells() as named:
-                shown = _shown(scene, named, index)[places]
+                shown = _shown(data, named, index)[places]
                 cells = np.where(shown == NOWHERE, len(named.categories), shown)
         found[:, index] = block.start + code.levels[cells]
     return found
 
 
-def _shown(scene: TableScene, cells: CategoryCells, index: int) -> Places:
+def _shown(data: TableAuditData, cells: CategoryCells, index: int) -> Places:
     """For every spot of a column whose categories are learnt, its number among the published ones."""
     numbers = {value: number for number, value in enumerate(cells.categories)}
-    return np.array([numbers.get(value, NOWHERE) for value in scene.spots[index].to_pylist()])
+    return np.array([numbers.get(value, NOWHERE) for value in data.spots[index].to_pylist()])
 
 
 def _classes(codebook: Codebook, pivot: int | None, coordinates: Places) -> Places:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from microtome.errors import TableError
 from microtome.evaluation.tables import RawTable
-from microtome.schema import Column, Kind, Schema
+from microtome.schema import DTYPES, Column, Kind, Schema
 from microtome.schema.column import Value
 
 MISSING = -1
@@ -27,7 +27,7 @@ Values = NDArray[Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CodedTable:
+class ComparableTable:
     """A table whose values can be compared with those of others that were coded with it.
 
     Attributes:
@@ -47,14 +47,14 @@ class CodedTable:
     num_rows: int
     codes: dict[str, NDArray[np.int64]] = field(default_factory=dict)
 
-    def take(self, rows: NDArray[np.int64]) -> CodedTable:
+    def take(self, rows: NDArray[np.int64]) -> ComparableTable:
         """Some of its rows."""
         taken = self.with_values({name: values[rows] for name, values in self.values.items()}, len(rows))
         return replace(taken, codes={name: codes[rows] for name, codes in self.codes.items()})
 
-    def with_values(self, values: dict[str, Values], num_rows: int) -> CodedTable:
+    def with_values(self, values: dict[str, Values], num_rows: int) -> ComparableTable:
         """A table of the same columns with other values."""
-        return CodedTable(
+        return ComparableTable(
             origin=self.origin, columns=self.columns, labels=self.labels, values=values, num_rows=num_rows
         )
 
@@ -75,7 +75,7 @@ class CodedTable:
         return found
 
 
-def code_tables(raw: Sequence[RawTable], schema: Schema) -> tuple[list[CodedTable], list[str]]:
+def code_tables(raw: Sequence[RawTable], schema: Schema) -> tuple[list[ComparableTable], list[str]]:
     """Code some tables with common labels; notes on columns that are not in the schema."""
     notes = _check_columns(raw, schema)
     parts: list[dict[str, Values]] = [{} for _ in raw]
@@ -96,7 +96,7 @@ def code_tables(raw: Sequence[RawTable], schema: Schema) -> tuple[list[CodedTabl
                     values, coded[column.name] = _without_codes(values, column)
                 part[column.name] = _numbers(values, table, column)
     tables = [
-        CodedTable(
+        ComparableTable(
             origin=one.origin,
             columns=schema.columns,
             labels=labels,
@@ -109,13 +109,13 @@ def code_tables(raw: Sequence[RawTable], schema: Schema) -> tuple[list[CodedTabl
     return tables, notes
 
 
-def shuffled_columns(table: CodedTable, rng: np.random.Generator) -> CodedTable:
+def shuffled_columns(table: ComparableTable, rng: np.random.Generator) -> ComparableTable:
     """Every column shuffled by itself: exact margins, no dependence."""
     values = {name: rng.permutation(values) for name, values in table.values.items()}
     return table.with_values(values, table.num_rows)
 
 
-def sampled(table: CodedTable, most: int, rng: np.random.Generator) -> CodedTable:
+def sampled(table: ComparableTable, most: int, rng: np.random.Generator) -> ComparableTable:
     """At most so many of its rows, at random."""
     if table.num_rows <= most:
         return table
@@ -196,15 +196,9 @@ def _without_codes(values: pa.Array, column: Column) -> tuple[pa.Array, NDArray[
 
 def _numbers(values: pa.Array, table: RawTable, column: Column) -> NDArray[np.float64]:
     try:
-        match column.kind:
-            case Kind.DATE:
-                values = values.cast(pa.date32(), safe=False).cast(pa.int32())
-            case Kind.DATETIME:
-                values = values.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-            case Kind.TIME:
-                values = values.cast(pa.time64("us"), safe=False).cast(pa.int64())
-            case Kind.INTEGER | Kind.FLOAT | Kind.CATEGORICAL | Kind.ORDERED | Kind.BOOLEAN:
-                pass  # counted as they are
+        if column.kind.is_temporal:
+            facts = column.kind.facts
+            values = values.cast(DTYPES[facts.dtype], safe=False).cast(facts.counted_as)
         numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise _unlike(table, column, values, error) from error

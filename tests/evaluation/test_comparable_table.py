@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from microtome.errors import SchemaError, TableError
-from microtome.evaluation.coded_table import MISSING, code_tables, sampled, shuffled_columns
+from microtome.evaluation.comparable_table import MISSING, code_tables, sampled, shuffled_columns
 from microtome.evaluation.drafting import schema_of
 from microtome.evaluation.tables import RawTable, read_table
 from microtome.schema import Column, Kind, Schema

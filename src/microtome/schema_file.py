@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from microtome.images.image_schema import KEY, ImageSchema
 from microtome.schema.document import Schema
-from microtome.schema.image import KEY, ImageSchema
+from microtome.schema.rule_document import with_files
 from microtome.schema.yaml_document import contents_of, read_document
 
 
@@ -16,4 +17,4 @@ def load_schema(path: str | Path) -> Schema | ImageSchema:
     with contents_of(path):
         if isinstance(document, Mapping) and KEY in document:
             return ImageSchema.from_dict(document)
-        return Schema.from_dict(document)
+        return Schema.from_dict(with_files(document, Path(path).parent))

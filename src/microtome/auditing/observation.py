@@ -16,9 +16,9 @@ import numpy as np
 
 from microtome.accounting import Ledger
 from microtome.api import release
-from microtome.auditing.image_scene import ImageScene, Pictures
-from microtome.auditing.scene import Coins, Group, Places, Scene
-from microtome.auditing.table_scene import Records, TableScene
+from microtome.auditing.audit_data import AuditData, Coins, Group, Places
+from microtome.auditing.audit_images import ImageAuditData, ImageGroup
+from microtome.auditing.audit_table import Records, TableAuditData
 from microtome.private import Door, SystemRandomness
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_source import ClassRows
@@ -42,7 +42,7 @@ NOBODY = -1
 """The record behind a null row."""
 
 
-class WitnessedRandomness(SystemRandomness):
+class ReplayableRandomness(SystemRandomness):
     """The production source of randomness, whose streams of sample and shuffle are looked at once more afterwards.
 
     A release made with it is marked as not private, as with any source but the production one.
@@ -53,20 +53,20 @@ class WitnessedRandomness(SystemRandomness):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sighting:
+class Observation:
     """A release, and what the adversary knows of it.
 
     Attributes:
-        scene: The targets and the crowd.
+        data: The targets and the crowd.
         coins: Which targets are there.
         present: The records of the data.
         release: What was published.
         settings: The promise.
         owners: For every row (of a table, before the shuffle), the record behind it, or ``NOBODY``; ``None`` if not
-            witnessed.
+            observed.
     """
 
-    scene: Scene[Any]
+    data: AuditData[Any]
     coins: Coins
     present: Group
     release: Artefact
@@ -75,59 +75,59 @@ class Sighting:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TableSighting(Sighting):
+class TableObservation(Observation):
     """A release of a table.
 
     Attributes:
-        order: For every row of the file, its number before the shuffle; ``None`` if not witnessed.
+        order: For every row of the file, its number before the shuffle; ``None`` if not observed.
     """
 
-    scene: TableScene
+    data: TableAuditData
     present: Records
     release: Release
     order: Places | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ImageSighting(Sighting):
+class ImageObservation(Observation):
     """A release of images."""
 
-    scene: ImageScene
-    present: Pictures
+    data: ImageAuditData
+    present: ImageGroup
     release: ImageRelease
 
 
-AnyScene = TableScene | ImageScene
-AnySighting = TableSighting | ImageSighting
+AnyAuditData = TableAuditData | ImageAuditData
+AnyObservation = TableObservation | ImageObservation
 
 
-def witness_release(scene: AnyScene, settings: PrivacySettings, coins: Coins, output: Path) -> AnySighting:
+def observe_release(data: AnyAuditData, settings: PrivacySettings, coins: Coins, output: Path) -> AnyObservation:
     """Release the data that ``coins`` say, looking on."""
     door = Door(
         settings=settings,
         run=RunSettings(threads=1, force=True),
         ledger=Ledger(),
         dataset="audit",
-        randomness=WitnessedRandomness(),
+        randomness=ReplayableRandomness(),
     )
-    published = door.release(scene.opened(coins), output)
-    known: dict[str, Any] = {"coins": coins, "settings": settings, "present": scene.present(coins)}
-    match scene, published:
-        case ImageScene(), ImageRowsRelease() as rows:
+    published = door.release(data.opened(coins), output)
+    known: dict[str, Any] = {"coins": coins, "settings": settings, "present": data.present(coins)}
+    match data, published:
+        case ImageAuditData(), ImageRowsRelease() as rows:
             owners = _owners(door, rows, known["present"])
-            return ImageSighting(scene=scene, release=rows, owners=owners, **known)
-        case ImageScene(), ImageMomentsRelease() as moments:
-            return ImageSighting(scene=scene, release=moments, **known)
-        case TableScene(), RecordsRelease() as records:
+            return ImageObservation(data=data, release=rows, owners=owners, **known)
+        case ImageAuditData(), ImageMomentsRelease() as moments:
+            return ImageObservation(data=data, release=moments, **known)
+        case TableAuditData(), RecordsRelease() as records:
             owners, order = _replay(door, records, len(known["present"]))
-            return TableSighting(scene=scene, release=records, owners=owners, order=order, **known)
-        case TableScene(), AggregatesRelease() as tables:
-            return TableSighting(scene=scene, release=tables, **known)
+            return TableObservation(data=data, release=records, owners=owners, order=order, **known)
+        case TableAuditData(), AggregatesRelease() as tables:
+            return TableObservation(data=data, release=tables, **known)
         case _:
             raise unknown_release(published)
 
 
-def _owners(door: Door, published: ImageRowsRelease, present: Pictures) -> Places:
+def _owners(door: Door, published: ImageRowsRelease, present: ImageGroup) -> Places:
     """The image behind each row: what the door does with images it does once more, with their numbers instead."""
     slicing = SlicingMechanism(
         directions=published.directions,
@@ -143,18 +143,18 @@ def _owners(door: Door, published: ImageRowsRelease, present: Pictures) -> Place
     return numbers[:, 0].astype(np.int64) - 1  # the null row has number 0
 
 
-def publish_release(scene: AnyScene, settings: PrivacySettings, coins: Coins, output: Path) -> AnySighting:
+def publish_release(data: AnyAuditData, settings: PrivacySettings, coins: Coins, output: Path) -> AnyObservation:
     """Release the data that ``coins`` say by the public function, and look at nothing but the file."""
     run = RunSettings(threads=1, force=True, tell=untold)
-    match scene:
-        case ImageScene():
-            pictures = scene.present(coins)
-            images = release(pictures.image_set(scene.schema), scene.schema, privacy=settings, output=output, run=run)
-            return ImageSighting(scene=scene, coins=coins, present=pictures, release=images, settings=settings)
-        case TableScene():
-            records = scene.present(coins)
-            published = release(records.table, scene.schema, privacy=settings, output=output, run=run, anyway=True)
-            return TableSighting(scene=scene, coins=coins, present=records, release=published, settings=settings)
+    match data:
+        case ImageAuditData():
+            group = data.present(coins)
+            images = release(group.image_set(data.schema), data.schema, privacy=settings, output=output, run=run)
+            return ImageObservation(data=data, coins=coins, present=group, release=images, settings=settings)
+        case TableAuditData():
+            records = data.present(coins)
+            published = release(records.table, data.schema, privacy=settings, output=output, run=run, anyway=True)
+            return TableObservation(data=data, coins=coins, present=records, release=published, settings=settings)
 
 
 def _replay(door: Door, published: RecordsRelease, num_records: int) -> tuple[Places, Places]:

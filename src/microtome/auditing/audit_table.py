@@ -1,4 +1,4 @@
-"""Tables of a scene, on cells of their own.
+"""Tables of audit data, on cells of their own.
 
 A target is a worst case by construction: every encoded row has the full distance to the null record, and a record
 adds 1 to one cell of every table; its substitute differs from it in every column. Targets stand on cells of their own
@@ -9,19 +9,20 @@ validity. The crowd is there to make the profile distinguish levels, without whi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
 
 from microtome.accounting import Neighbours
-from microtome.auditing.scene import Coins, Places, Scene
+from microtome.auditing.audit_data import AuditData, Coins, Places
 from microtome.errors import ParameterError
 from microtome.private import TableSource, open_table
 from microtome.private.cell_index import cell_indices
-from microtome.schema import Cells, Column, Kind, NumberCells, Schema, initial_cells
+from microtome.schema import CategoryCells, Cells, Column, NumberCells, Schema, initial_cells
 from microtome.schema.cells import numbers_to_arrow
 
-_LARGEST_LEARNT = {Kind.INTEGER: 2.0**20, Kind.FLOAT: 2.0**20, Kind.DATE: 2.0**14, Kind.DATETIME: 2.0**50}
+_LARGEST_LEARNT, _MOST_DAYS = 2.0**20, 2.0**14
 """Up to where targets stand in a column whose bounds are to be learnt; by kind, as its numbers are counted."""
 
 
@@ -52,8 +53,8 @@ class Records:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TableScene(Scene[Records]):
-    """A scene of tables.
+class TableAuditData(AuditData[Records]):
+    """A data of tables.
 
     Attributes:
         schema: What is public.
@@ -69,10 +70,10 @@ class TableScene(Scene[Records]):
         return TableSource(table=table, schema=self.schema, null_records=self.num_blanks(coins))
 
 
-def build_table_scene(
+def build_audit_table(
     schema: Schema, *, neighbours: Neighbours, num_targets: int, num_spots: int, crowd_spots: int, crowd_size: int
-) -> TableScene:
-    """A scene on the columns of a schema.
+) -> TableAuditData:
+    """Data of the columns of a schema.
 
     Args:
         schema: What is public.
@@ -96,7 +97,7 @@ def build_table_scene(
         )
         return Records(table=table, places=_places(schema, table, picked))
 
-    return TableScene(
+    return TableAuditData(
         schema=schema,
         neighbours=neighbours,
         spots=tuple(spots),
@@ -108,21 +109,29 @@ def build_table_scene(
 
 def _crowd(num_spots: int, crowd_spots: int, size: int, turn: int) -> Places:
     """Which spot every record of the crowd stands on: evenly, in another order for every column."""
-    standing = np.unique(np.linspace(0, num_spots - 1, min(crowd_spots, num_spots)).round().astype(np.int64))
+    standing = _spread(num_spots, crowd_spots)
     chosen: Places = standing[np.random.default_rng(turn).permutation(np.arange(size) % len(standing))]
     return chosen
 
 
 def _spots(column: Column, most: int) -> pa.Array:
     """At most ``most`` values of a column, each in a cell of its own."""
-    cells = initial_cells(column)
-    if cells is None:
-        return _new_categories(column, most) if column.kind.is_categorical else _new_numbers(column, most)
-    if isinstance(cells, NumberCells):
-        return _numbers(column, cells, most)
-    values = pa.array(list(cells.categories), type=column.arrow_type)
-    chosen = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(np.int64))
-    return values.take(pa.array(chosen))
+    match initial_cells(column):
+        case None:
+            return _new_categories(column, most) if column.kind.is_categorical else _new_numbers(column, most)
+        case NumberCells() as cells:
+            return _numbers(column, cells, most)
+        case CategoryCells(categories=categories):
+            values = pa.array(list(categories), type=column.arrow_type)
+            return values.take(pa.array(_spread(len(values), most)))
+        case never:
+            assert_never(never)
+
+
+def _spread(number: int, most: int) -> Places:
+    """At most ``most`` places of so many, evenly spread."""
+    places: Places = np.unique(np.linspace(0, number - 1, min(most, number)).round().astype(np.int64))
+    return places
 
 
 def _new_categories(column: Column, most: int) -> pa.Array:
@@ -137,15 +146,15 @@ def _new_categories(column: Column, most: int) -> pa.Array:
 def _new_numbers(column: Column, most: int) -> pa.Array:
     """Numbers of a column whose bounds nobody declared: of many scales, as far as its type can hold them."""
     limit = float(np.iinfo(column.dtype).max) if "int" in column.dtype else np.inf
-    values = np.unique(np.rint(np.geomspace(1.0, min(_LARGEST_LEARNT[column.kind], limit), most)))
+    largest = _LARGEST_LEARNT if column.kind.facts.day is None else _MOST_DAYS * column.kind.facts.day
+    values = np.unique(np.rint(np.geomspace(1.0, min(largest, limit), most)))
     return numbers_to_arrow(column, values, None)
 
 
 def _numbers(column: Column, cells: NumberCells, most: int) -> pa.Array:
     low, high = cells.edges[:-1], cells.edges[1:]
     values = np.ceil(low) if cells.integral else (low + high) / 2
-    chosen = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(np.int64))
-    return numbers_to_arrow(column, values[chosen], None)
+    return numbers_to_arrow(column, values[_spread(len(values), most)], None)
 
 
 def _places(schema: Schema, table: pa.Table, picked: Places) -> Places:

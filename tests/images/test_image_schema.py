@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy.fft import dctn
 
 from microtome.errors import SchemaError
-from microtome.schema import ImageCode, ImageSchema, load_schema
-from microtome.schema.image import classes_from_text, schema_of_layout
+from microtome.images import ImageCode, ImageSchema
+from microtome.images.image_schema import classes_from_text, schema_of_layout
+from microtome.schema_file import load_schema
 
 COLOUR = ImageSchema(
     height=6, width=4, channels=3, low=-1, high=3, mean=(0.0, 1.0, 2.0), classes=("cat", "dog"), components=24
