@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import math
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ from microtome.private import (
     SystemRandomness,
     TableSource,
     open_table,
+    randomness,
     table_source,
 )
 from microtome.private.profile import Tally, total_weight
@@ -62,10 +64,28 @@ class FixedRandomness:
 
 
 class SilentGenerator(np.random.Generator):
-    """Draws zeros for Gaussian noise and is random in all else."""
+    """Draws zeros for Gaussian noise, also of counts, and is random in all else."""
 
     def standard_normal(self, size: Any = None, *_: Any, **__: Any) -> Any:  # type: ignore[override]
         return np.zeros(() if size is None else size)
+
+
+_discrete_gaussian = randomness.discrete_gaussian
+
+
+def _silent_or_discrete(widths: np.ndarray, stream: np.random.Generator) -> np.ndarray:
+    return np.zeros_like(widths) if isinstance(stream, SilentGenerator) else _discrete_gaussian(widths, stream)
+
+
+randomness.discrete_gaussian = _silent_or_discrete
+"""Noise of counts is made of whole numbers, of which no stream knows what they are for, and the program has no switch
+that turns noise off. So it is put in here."""
+
+
+def lattice_step(scale: float) -> float:
+    """The lattice that counts are published on: at least 2²⁶ steps a standard deviation, and 2²⁶/σ if σ < 1."""
+    exponent = math.frexp(scale)[1]
+    return 2.0 ** (exponent - 27 - max(1 - exponent, 0))
 
 
 class SilentRandomness(FixedRandomness):

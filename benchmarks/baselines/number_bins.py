@@ -14,7 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from microtome.schema import Column, ColumnCode, NumberCells, code_from_counts, initial_cells, rounding_classes
+from microtome.schema import (
+    CellCounts,
+    Column,
+    ColumnCode,
+    NumberCells,
+    code_from_counts,
+    initial_cells,
+    rounding_classes,
+)
 
 Floats = npt.NDArray[np.float64]
 BINS = 32
@@ -43,12 +51,15 @@ def noisy_bins(
     for column in numeric:
         numbers, cells = frame[column.name].to_numpy(float), _cells(column)
         rounded = rounding_classes(column)
-        bins[column.name] = code_from_counts(
-            replace(column, bins=BINS),
-            cells,
-            np.bincount(cells.locate(numbers), minlength=len(cells)) + noise(len(cells)),
+        given = CellCounts(
+            column=replace(column, bins=BINS),
+            counts=np.bincount(cells.locate(numbers), minlength=len(cells)) + noise(len(cells)),
             noise_scale=deviation,
             total=len(frame),
+        )
+        bins[column.name] = code_from_counts(
+            cells,
+            given,
             rounding=None if rounded is None else (rounded.count(numbers) + noise(len(rounded)), deviation),
         )
     return bins

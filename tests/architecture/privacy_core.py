@@ -27,6 +27,7 @@ FIRST_TIER = {
     "accounting/calibration.py": "the noise that a promise needs",
     "settings.py": "what can be promised",
     "private/plan.py": "what each pass costs, from public facts",
+    "private/discrete_gaussian.py": "noise of counts, drawn exactly",
     "private/randomness.py": "where noise comes from, and the one place where it is added",
     "private/table.py": "the table, block by block",
     "schema/dialect.py": "how a text file is written, and its reader",
@@ -43,6 +44,7 @@ FIRST_TIER = {
     "private/profile.py": "the profile: histograms of all columns",
     "schema/codebook.py": "a record as a vector in the unit ball",
     "private/second_round.py": "which tables of three columns are counted next",
+    "private/pair_counts.py": "how often levels of two columns occur together",
     "private/aggregating.py": "the second pass of aggregates: tables of pairs",
     "schema/fixed_point.py": "arithmetic that is the same for a record wherever it stands",
     "private/slicing.py": "the second pass of records: slices",
@@ -79,7 +81,7 @@ SECOND_TIER = {
 DRAFTING = {
     "private/draft.py": "a schema from a table, which nobody has confirmed",
     "private/look.py": "what a column's values are like",
-    "private/interpretations.py": "ways in which texts may be meant",
+    "private/meanings.py": "ways in which texts may be meant",
     "private/naming.py": "keys, names of people and free text",
     "private/sniffing.py": "the dialect of a file, guessed",
 }

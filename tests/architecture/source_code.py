@@ -94,6 +94,23 @@ def comparisons_with_members(text: str, enumerations: set[str]) -> list[int]:
     return [node.lineno for node in found if any(_is_member(part, enumerations) for part in ast.walk(node))]
 
 
+def tells_members_apart(text: str, enumeration: str) -> bool:
+    """Whether a source decides by the members of an enumeration: a ``match``, a table by member, or a comparison."""
+
+    def named(node: ast.AST | None) -> bool:
+        return node is not None and _is_member(node, {enumeration})
+
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.MatchValue(value=value) if named(value):
+                return True
+            case ast.Dict(keys=keys) if any(map(named, keys)):
+                return True
+            case ast.Compare() if any(map(named, ast.walk(node))):
+                return True
+    return False
+
+
 def _is_member(node: ast.AST, enumerations: set[str]) -> bool:
     match node:
         case ast.Attribute(value=ast.Name(id=name), attr=member):

@@ -86,20 +86,21 @@ def calls(path: Path) -> list[tuple[str, str]]:
 
 
 def test_noise_is_added_in_one_place() -> None:
-    """Gaussian numbers are drawn for noise in one function, and for directions in two others."""
+    """Gaussian numbers are drawn for rows and for counts in one function each, and for directions in two others."""
     drawn = {
         (path.name, inside)
         for path in PRIVATE
         for inside, called in calls(path)
-        if "normal" in called and called != "normalize"
+        if ("normal" in called and called != "normalize") or called == "discrete_gaussian"
     }
     assert drawn == {
         ("randomness.py", "add_gaussian_noise"),
+        ("randomness.py", "noisy_counts"),
         ("randomness.py", "haar_columns"),
         ("slicing.py", "draw_directions"),
     }
     used = {(path.name, inside) for path in PRIVATE for inside, called in calls(path) if called == "add_gaussian_noise"}
-    assert used == {("slicing.py", "__call__"), ("randomness.py", "noisy_counts")}
+    assert used == {("slicing.py", "__call__")}
 
 
 def test_one_door_turns_records_into_a_release() -> None:

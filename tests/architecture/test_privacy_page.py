@@ -9,7 +9,8 @@ import pytest
 from microtome.accounting import FailureEvent, Neighbours
 from microtome.private import PrivacySettings
 from microtome.private.aggregating import plan_tables
-from microtome.private.plan import ROUNDING, plan_profile, plan_slices
+from microtome.private.plan import plan_profile, plan_slices
+from microtome.private.randomness import LATTICE_GAP
 from microtome.private.slicing import _ROW_BITS, LARGEST_NORM
 from microtome.published import ReleaseKind
 from microtome.schema import rounding_classes
@@ -29,9 +30,9 @@ def settings(**options: object) -> PrivacySettings:
     return PrivacySettings(**{"epsilon": 2.0, "delta": 1e-5, "kind": "records", **options})  # type: ignore[arg-type]
 
 
-def rounding_of(events: tuple[object, ...]) -> float:
-    (found,) = [event.probability for event in events if isinstance(event, FailureEvent) and "rounding" in event.reason]
-    return found / ROUNDING
+def touched_by(events: tuple[object, ...]) -> float:
+    (found,) = [event.probability for event in events if isinstance(event, FailureEvent) and "discrete" in event.reason]
+    return found / LATTICE_GAP
 
 
 @pytest.mark.parametrize("slice_dim", [1, 2, 3, 5])
@@ -54,11 +55,11 @@ def test_numbers_that_a_record_touches(neighbours: Neighbours) -> None:
     capacity = 500 if neighbours.protects_count else None
     profile = plan_profile(settings(neighbours=neighbours, capacity=capacity), SCHEMA)
     factor = 2 if neighbours is Neighbours.REPLACE_ONE else 1
-    assert rounding_of(profile.events) == factor * histograms + 1
+    assert touched_by(profile.events) == factor * histograms + 1
     columns = len(SCHEMA.columns)
     tables = plan_tables(settings(neighbours=neighbours, kind=ReleaseKind.AGGREGATES), SCHEMA, ())
     pairs, triples = columns * (columns - 1) / 2, (columns - 1) * (columns - 2) / 2
-    assert rounding_of(tables.events) == factor * (pairs + triples)  # the schema has a target, which is the focus
+    assert touched_by(tables.events) == factor * (pairs + triples)  # the schema has a target, which is the focus
 
 
 def test_bounds_of_levels() -> None:

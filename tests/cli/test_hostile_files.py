@@ -255,13 +255,13 @@ run()
 PATCHES = {
     "sample": """
         from microtome.synthesis import synthetic_rows
-        synthetic_rows.CHUNK_ROWS = 10
-        draw = synthetic_rows.SyntheticRows._distributions
+        synthetic_rows.PIECE_ROWS, synthetic_rows.CHUNK_PIECES = 10, 1
+        draw = synthetic_rows.SyntheticRows._pool
         def slowly(*arguments):
             print("working", flush=True)
             time.sleep(0.05)
             return draw(*arguments)
-        synthetic_rows.SyntheticRows._distributions = slowly
+        synthetic_rows.SyntheticRows._pool = slowly
     """,
     "report": """
         from microtome.evaluation import reporting

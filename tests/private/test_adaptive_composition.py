@@ -23,6 +23,7 @@ from microtome.schema import (
     COARSE,
     FINE,
     CategoryCells,
+    CellCounts,
     Column,
     Fineness,
     Kind,
@@ -159,7 +160,9 @@ def test_no_column_has_more_levels_than_its_bound(column: Column, seed: int, noi
     if isinstance(cells, NumberCells) and rng.random() < 0.5:
         counts[rng.integers(0, len(cells), 10)] += 3000.0
     noisy = counts + rng.normal(0, noise, len(cells))
-    code = code_from_counts(column, cells, noisy, noise_scale=noise, total=10_000.0, fineness=fineness)
+    code = code_from_counts(
+        cells, CellCounts(column=column, counts=noisy, noise_scale=noise, total=10_000.0, fineness=fineness)
+    )
     for known in {0.0, rare_share(noise, 10_000.0)}:
         bound = _most_levels(column, fineness, known)
         assert bound is not None

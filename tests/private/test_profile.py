@@ -14,12 +14,12 @@ from microtome.accounting import FailureEvent, GaussianEvent, Neighbours, delta
 from microtome.errors import TableError
 from microtome.private import PrivacySettings
 from microtome.private.cell_index import numbers_within_bounds
-from microtome.private.plan import ROUNDING, plan_profile
+from microtome.private.plan import plan_profile
 from microtome.private.profile import Profile, Tally
 from microtome.private.profile_budget import ProfileBudget
-from microtome.private.randomness import GRID, noisy_counts
+from microtome.private.randomness import LATTICE_GAP, noisy_counts
 from microtome.schema import CategoryCells, Column, Kind, Outside, Schema, rounding_classes
-from support import FixedRandomness, SilentRandomness, people, people_schema, searched
+from support import FixedRandomness, SilentRandomness, lattice_step, people, people_schema, searched
 
 TEXT = Schema(columns=(Column(name="x", kind=Kind.CATEGORICAL, missing=False),))
 
@@ -66,11 +66,11 @@ def test_scales_of_a_published_profile_spend_no_more_than_the_budget(neighbours:
 
 
 @pytest.mark.parametrize(("neighbours", "touched"), [("blank-one", 27 + 1), ("replace-one", 2 * 27 + 1)])
-def test_every_noisy_number_that_a_record_touches_may_be_rounded_wrongly(neighbours: str, touched: int) -> None:
+def test_the_gap_of_every_noisy_number_that_a_record_touches_is_in_delta(neighbours: str, touched: int) -> None:
     """Seven columns; three are searched for, in up to six ways, and two of these by rounding; and the total."""
     settings = PrivacySettings(epsilon=1.0, delta=1e-6, neighbours=Neighbours(neighbours))
     failures = [event for event in plan_profile(settings, people_schema()).events if isinstance(event, FailureEvent)]
-    assert failures[0].probability == pytest.approx(touched * ROUNDING)
+    assert failures[0].probability == pytest.approx(touched * LATTICE_GAP)
 
 
 @pytest.mark.parametrize("wrong", [0.7, 1.0, 1.4])
@@ -84,8 +84,8 @@ def test_counts_of_rounding_carry_the_noise_they_state(wrong: float) -> None:
     statistic = float(((code.rounding.counts - exact) ** 2).sum()) / (wrong * code.rounding.noise_scale) ** 2
     low, high = stats.chi2.ppf([1e-4, 1 - 1e-4], len(exact))
     assert (low < statistic < high) == (wrong == 1.0)
-    steps = code.rounding.counts / (code.rounding.noise_scale / GRID)
-    assert np.allclose(steps, np.round(steps), atol=1e-6)
+    steps = code.rounding.counts / lattice_step(code.rounding.noise_scale)
+    assert (steps == np.rint(steps)).all()
 
 
 @pytest.mark.parametrize(
@@ -120,17 +120,15 @@ def test_counts_carry_the_noise_they_state(wrong: float) -> None:
     statistic = float(((code.counts - exact) ** 2).sum()) / (wrong * code.noise_scale) ** 2
     low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], len(exact))
     assert (low < statistic < high) == (wrong == 1.0)
-    steps = code.counts / (code.noise_scale / GRID)
-    assert np.allclose(steps, np.round(steps), atol=1e-6)
+    steps = code.counts / lattice_step(code.noise_scale)
+    assert (steps == np.rint(steps)).all()
 
 
-def test_large_counts_are_rounded_as_finely_as_small_ones() -> None:
-    """The rounding error of a sum near 10⁹ would move one number in 10⁷ to another step."""
-    scale, stream = 3.0, FixedRandomness(1)
-    small = noisy_counts(np.zeros(50_000), scale, stream.stream("profile"))
-    steps = np.array([3.0 * 2**40])
-    large = noisy_counts(np.full(50_000, steps[0]), scale, stream.stream("profile"))
-    assert ((large - steps[0]) / (scale / GRID) == small / (scale / GRID)).all()
+def test_large_counts_have_the_noise_of_small_ones_to_the_last_bit() -> None:
+    """The rounding error of a sum near 10⁸ would move one number in 10⁸ to another step."""
+    stream, count = FixedRandomness(1), 100_000_001.0
+    small = noisy_counts(np.zeros(50_000), 3.0, stream.stream("profile"))
+    assert (noisy_counts(np.full(50_000, count), 3.0, stream.stream("profile")) - count == small).all()
 
 
 @pytest.mark.parametrize("neighbours", [Neighbours.BLANK_ONE, Neighbours.REPLACE_ONE])
@@ -173,8 +171,8 @@ def test_released_counts_of_neighbours_differ_in_one_count_a_column() -> None:
         if derived:
             apart = np.delete(apart, len(one.cells.categories))  # type: ignore[union-attr]
         assert (apart > 1e-9).sum() <= 1
-        assert apart.max() <= 1.0 + one.noise_scale / GRID  # rounded after the noise, which costs nothing
-        squared += float((np.round(apart) ** 2).sum()) / one.noise_scale**2
+        assert apart.max() <= 1.0
+        squared += float((apart**2).sum()) / one.noise_scale**2
     assert 0 < squared <= 2.0**2 * (1 + 1e-9)
 
 
@@ -216,11 +214,11 @@ def test_replacing_a_record_halves_the_probability() -> None:
 
 @pytest.mark.parametrize("neighbours", Neighbours)
 @pytest.mark.parametrize("scale", [0.9, 7.3])
-def test_the_threshold_counts_the_rounding_to_the_grid(neighbours: Neighbours, scale: float) -> None:
+def test_the_threshold_counts_the_lattice(neighbours: Neighbours, scale: float) -> None:
     share = replace(budget(threshold=1e-7, neighbours=neighbours), num_chances=3)
-    step = scale / GRID
+    step = lattice_step(scale)
     first_shown = math.floor(share.threshold(scale) / step) + 1
-    passes = stats.norm.sf((first_shown - 0.5) * step, loc=1.0, scale=scale)
+    passes = stats.norm.sf((first_shown - 0.5) * step, loc=1.0, scale=scale * (1 + 2.0**-22))
     assert passes * 3 * (2 if neighbours is Neighbours.REPLACE_ONE else 1) <= 1e-7 * (1 + 1e-9)
 
 
@@ -276,7 +274,7 @@ def test_the_plan_counts_every_failure_in_delta(neighbours: Neighbours) -> None:
     plan = plan_profile(settings, people_schema())
     reasons = [event.reason for event in plan.events if isinstance(event, FailureEvent)]
     assert any("of one record alone" in reason for reason in reasons)
-    assert any("rounding" in reason for reason in reasons)
+    assert any("discrete noise" in reason for reason in reasons)
     assert delta(plan.events, 2.0) <= 1e-6
     declared = Schema(columns=(Column(name="x", kind=Kind.BOOLEAN),))
     without = plan_profile(settings, declared)

@@ -17,6 +17,7 @@ from microtome.private.profile_budget import ProfileBudget
 from microtome.schema import (
     OTHER,
     CategoryCells,
+    CellCounts,
     Codebook,
     Column,
     ColumnCode,
@@ -205,7 +206,7 @@ def test_rare_categories_are_pooled_and_told_apart_again() -> None:
     column = Column(name="x", kind=Kind.CATEGORICAL, categories=("common", "usual", "a", "b"), missing=False)
     cells = CategoryCells(categories=("common", "usual", "a", "b"), other=False, missing=False)
     exact = np.array([900.0, 80.0, 10.0, 10.0])
-    code = code_from_counts(column, cells, exact, noise_scale=10.0, total=1000.0)
+    code = code_from_counts(cells, CellCounts(column=column, counts=exact, noise_scale=10.0, total=1000.0))
     assert code.num_levels == 3
     assert code.levels[2] == code.levels[3]
     drawn = code.draw(np.full(400, code.levels[2]), np.random.default_rng(0)).to_pylist()
@@ -218,7 +219,7 @@ def test_rare_categories_are_pooled_and_told_apart_again() -> None:
 def test_nothing_learnt_still_draws(dtype: str) -> None:
     column = Column(name="x", kind=Kind.CATEGORICAL, dtype=dtype, missing=False)
     cells = CategoryCells(categories=(), other=True, missing=False)
-    code = code_from_counts(column, cells, np.array([30.0]), noise_scale=9.0, total=30.0)
+    code = code_from_counts(cells, CellCounts(column=column, counts=np.array([30.0]), noise_scale=9.0, total=30.0))
     drawn = code.draw(np.zeros(5, np.int64), np.random.default_rng(0))
     assert drawn.type == column.arrow_type
     assert set(drawn.to_pylist()) == {OTHER if dtype == "string" else None}
@@ -228,7 +229,7 @@ def test_other_without_a_name_is_drawn_as_a_named_category() -> None:
     column = Column(name="x", kind=Kind.CATEGORICAL, dtype="int64", categories=(1, 2), outside=Outside.CLAMP)
     cells = CategoryCells(categories=(1, 2), other=True, missing=True)
     counts = np.array([60.0, 20.0, 15.0, 5.0])
-    code = code_from_counts(column, cells, counts, noise_scale=0.1, total=100.0)
+    code = code_from_counts(cells, CellCounts(column=column, counts=counts, noise_scale=0.1, total=100.0))
     drawn = code.draw(np.full(1000, code.levels[2]), np.random.default_rng(0)).to_pylist()
     assert set(drawn) == {1, 2}
     assert drawn.count(1) > 2 * drawn.count(2)
@@ -288,7 +289,6 @@ def test_codebook_of_another_schema_is_refused() -> None:
 
 def test_categories_have_no_rounding() -> None:
     column, cells = Column(name="x", kind=Kind.CATEGORICAL), CategoryCells(categories=("a",), other=True, missing=False)
+    given = CellCounts(column=column, counts=np.array([3.0, 4.0]), noise_scale=1.0, total=7.0)
     with pytest.raises(SchemaError, match="categories are not rounded"):
-        code_from_counts(
-            column, cells, np.array([3.0, 4.0]), noise_scale=1.0, total=7.0, rounding=(np.array([1.0]), 1.0)
-        )
+        code_from_counts(cells, given, rounding=(np.array([1.0]), 1.0))

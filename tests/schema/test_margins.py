@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from microtome.schema import COARSE, FINE, Fineness, NumberCells
+from microtome.schema import COARSE, FINE, WIDE, Fineness, NumberCells, for_width
 from microtome.schema.margins import (
     category_levels,
     falling_tails,
@@ -179,3 +179,14 @@ def test_weaker_noise_makes_more_bins() -> None:
     assert counts == [32, 20, 16]
     assert len(set(number_levels(cells, margins, None, 0.0, COARSE).tolist())) == 16
     assert len(set(number_levels(cells, margins, 8, 0.0, FINE).tolist())) == 8
+
+
+def test_wide_tables_have_fewer_levels_and_narrow_ones_all_of_theirs() -> None:
+    cells = NumberCells(edges=np.arange(101.0), integral=False, missing=False)
+    margins = np.full(100, 0.01)
+    assert all(for_width(FINE, columns) is FINE for columns in (1, WIDE))
+    for columns, most in ((WIDE + 1, 32), (100, 16), (400, 4), (5000, 2)):
+        fineness = for_width(FINE, columns)
+        assert len(set(number_levels(cells, margins, None, 0.0, fineness).tolist())) <= most
+        assert len(set(category_levels(margins, fineness.pool, 0.0, missing=False).tolist())) <= 2 * most
+    assert len(set(number_levels(cells, margins, 9, 0.0, for_width(FINE, 400)).tolist())) >= 9

@@ -7,8 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from microtome.schema import CategoryCells, CategoryCode, Column, ColumnCode, Kind
-from microtome.synthesis import balancing
+from microtome.synthesis import pool
 from microtome.synthesis.balancing import BalancedDraws
+from microtome.synthesis.pool import Pool, units_of
 
 Floats = NDArray[np.float64]
 WIDTHS = (30, 12, 4, 2)
@@ -34,6 +35,24 @@ def rows_of(num_rows: int, seed: int = 0, widths: tuple[int, ...] = WIDTHS) -> F
     return components[rng.integers(0, 20, num_rows)]
 
 
+class Watched(Pool):
+    """A pool that notes who was chosen."""
+
+    def choose(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        self.__dict__["chosen"] = super().choose(count, rng)
+        return self.__dict__["chosen"]
+
+
+def drawn_from(
+    rows: Floats, rng: np.random.Generator, codes: list[ColumnCode] | None = None
+) -> tuple[Floats, list[NDArray[np.int64]]]:
+    """As many rows as these from the distributions that they have, and the distribution of each."""
+    units = units_of([code(width) for width in WIDTHS] if codes is None else codes)
+    watched = Watched(levels=rows, weights=np.ones(len(rows)), units=units)
+    drawn = BalancedDraws(units, len(rows))(watched, len(rows), rng)
+    return rows[watched.__dict__["chosen"]], drawn
+
+
 def error(rows: Floats, drawn: list[NDArray[np.int64]], widths: tuple[int, ...] = WIDTHS) -> float:
     """Mean total variation between drawn and expected two-way tables."""
     ends = np.cumsum(widths)
@@ -52,14 +71,14 @@ def independent(rows: Floats, rng: np.random.Generator) -> list[NDArray[np.int64
 @pytest.mark.parametrize(("num_rows", "most"), [(2_000, 0.85), (20_000, 0.5), (60_000, 0.35)])
 def test_tables_scatter_less_than_by_independent_draws(num_rows: int, most: float) -> None:
     rng, rows = np.random.default_rng(1), rows_of(num_rows)
-    drawn = BalancedDraws([code(width) for width in WIDTHS], len(rows))(rows, rng)
+    rows, drawn = drawn_from(rows, rng)
     assert error(rows, drawn) < most * error(rows, independent(rows, rng))
 
 
 def test_rows_keep_their_distributions() -> None:
     """Given the component, every column has the component's distribution but for a small pull."""
     rng, rows = np.random.default_rng(2), rows_of(40_000)
-    drawn = BalancedDraws([code(width) for width in WIDTHS], len(rows))(rows, rng)
+    rows, drawn = drawn_from(rows, rng)
     kinds, chosen = np.unique(rows, axis=0, return_inverse=True)
     for number, kind in enumerate(kinds):
         mine = chosen.ravel() == number
@@ -73,7 +92,7 @@ def test_what_is_impossible_is_never_drawn() -> None:
     rows[:, 42:44] = 0.0
     for start, stop in ((0, 30), (42, 46)):
         rows[:, start:stop] /= rows[:, start:stop].sum(axis=1, keepdims=True)
-    drawn = BalancedDraws([code(width) for width in WIDTHS], len(rows))(rows, np.random.default_rng(3))
+    _, drawn = drawn_from(rows, np.random.default_rng(3))
     assert not (drawn[0] == 3).any()
     assert set(np.unique(drawn[2])) == {2, 3}
 
@@ -82,7 +101,7 @@ def test_pooled_categories_have_their_shares_of_the_level() -> None:
     levels = np.repeat(np.arange(5), 6)
     codes = [code(30, levels), code(2)]
     rows = rows_of(30_000, widths=(5, 2))
-    drawn = BalancedDraws(codes, len(rows))(rows, np.random.default_rng(4))
+    _, drawn = drawn_from(rows, np.random.default_rng(4), codes)
     share = codes[0].margins / codes[0].level_margins[levels]
     wanted = rows[:, :5].mean(axis=0)[levels] * share
     found = np.bincount(drawn[0], minlength=30) / 30_000
@@ -94,7 +113,6 @@ def test_pooled_categories_have_their_shares_of_the_level() -> None:
 def test_tables_too_wide_to_remember_are_drawn_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = rows_of(3000)
     for limit in (40, 47):
-        monkeypatch.setattr(balancing, "_MOST_UNITS", limit)
-        draws = BalancedDraws([code(width) for width in WIDTHS], len(rows))
-        assert not draws.is_cells(0)
-        assert error(rows, draws(rows, np.random.default_rng(5))) < 0.2
+        monkeypatch.setattr(pool, "MOST_UNITS", limit)
+        assert not units_of([code(width) for width in WIDTHS])[0].are_cells
+        assert error(*drawn_from(rows, np.random.default_rng(5))) < 0.2

@@ -19,8 +19,8 @@ from fit_support import LatentClasses, RowsOnly, quick
 from microtome.errors import ModelError, OutputError, ParameterError, ReleaseError
 from microtome.generators import RowLayout
 from microtome.published import Release
-from microtome.synthesis import Synthesizer
-from microtome.synthesis.synthetic_rows import CHUNK_ROWS
+from microtome.synthesis import Synthesizer, synthetic_rows
+from microtome.synthesis.synthetic_rows import CHUNK_PIECES, PIECE_ROWS
 from microtome.training import Checkpoint, read_tensors, write_tensors
 from support import fill_disk
 
@@ -99,12 +99,21 @@ def test_seeds_out_of_range_are_refused(seed: int, people_model: Synthesizer, pe
 
 
 def test_tables_are_streamed(people_model: Synthesizer) -> None:
-    stream = people_model.sample_tables(10**12, random_state=0)
+    stream, chunk = people_model.sample_tables(10**12, random_state=0), CHUNK_PIECES * PIECE_ROWS
     first, second = next(stream), next(stream)
-    assert first.num_rows == second.num_rows == CHUNK_ROWS
+    assert first.num_rows == second.num_rows == chunk
     assert not first.equals(second)
-    sizes = [table.num_rows for table in people_model.sample_tables(CHUNK_ROWS + 5, random_state=0)]
-    assert sizes == [CHUNK_ROWS, 5]
+    sizes = [table.num_rows for table in people_model.sample_tables(chunk + 5, random_state=0)]
+    assert sizes == [chunk, 5]
+
+
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_the_same_rows_whatever_is_handed_on_at_once(
+    pieces: int, people_model: Synthesizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = people_model.sample(5 * PIECE_ROWS + 7, as_="arrow", random_state=4)
+    monkeypatch.setattr(synthetic_rows, "CHUNK_PIECES", pieces)
+    assert people_model.sample(5 * PIECE_ROWS + 7, as_="arrow", random_state=4).equals(usual)
 
 
 @pytest.mark.parametrize("num_rows", [0, -3])

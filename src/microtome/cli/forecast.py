@@ -11,6 +11,16 @@ from rich.table import Table
 
 from microtome.cli import images
 from microtome.cli.choices import DrawnDirections, Kind, Neighbours, ReleaseAccountant
+from microtome.cli.release_options import (
+    AccountantOption,
+    Capacity,
+    DirectionsOption,
+    NeighboursOption,
+    NumSlices,
+    ProfileShare,
+    SliceDim,
+    Subsample,
+)
 from microtome.cli.screen import console, plain, print_json
 from microtome.cli.verb import Quiet, count
 from microtome.errors import ParameterError
@@ -30,32 +40,14 @@ def forecast(
     ] = None,
     kind: Annotated[Kind, typer.Option(help="Kind of release.")] = Kind.AGGREGATES,
     pivot: Annotated[str, typer.Option(help="aggregates: column by whose classes everything is counted.")] = "none",
-    neighbours: Annotated[
-        Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
-    ] = Neighbours.BLANK_ONE,
-    directions: Annotated[
-        DrawnDirections, typer.Option(help="records: law of the directions.")
-    ] = DrawnDirections.ORTHOGONAL,
-    num_slices: Annotated[
-        int | None, typer.Option(help="records: number of slices.", show_default="as many as fill the rows")
-    ] = None,
-    slice_dim: Annotated[int, typer.Option(help="records: dimension of a slice.")] = 1,
-    subsample: Annotated[float | None, typer.Option(help="records: Poisson sampling rate.")] = None,
-    capacity: Annotated[
-        int | None,
-        typer.Option(
-            parser=count, metavar="NUMBER", help="records: public upper bound on their number, for add-remove."
-        ),
-    ] = None,
-    accountant: Annotated[
-        ReleaseAccountant, typer.Option(help="How the noise is computed from ε and δ.")
-    ] = ReleaseAccountant.EXACT,
-    profile_share: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of the budget spent on one-way histograms.", show_default="0.1 for records, 0.2 for aggregates"
-        ),
-    ] = None,
+    neighbours: NeighboursOption = Neighbours.BLANK_ONE,
+    directions: DirectionsOption = DrawnDirections.ORTHOGONAL,
+    num_slices: NumSlices = None,
+    slice_dim: SliceDim = 1,
+    subsample: Subsample = None,
+    capacity: Capacity = None,
+    accountant: AccountantOption = ReleaseAccountant.EXACT,
+    profile_share: ProfileShare = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
     quiet: Quiet = False,
 ) -> None:

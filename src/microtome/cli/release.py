@@ -13,9 +13,19 @@ import typer
 from microtome.cli import images
 from microtome.cli.choices import DrawnDirections, Kind, Neighbours, ReleaseAccountant
 from microtome.cli.ledger import cost_in_words
+from microtome.cli.release_options import (
+    AccountantOption,
+    Capacity,
+    DirectionsOption,
+    NeighboursOption,
+    NumSlices,
+    ProfileShare,
+    SliceDim,
+    Subsample,
+)
 from microtome.cli.schema import Decimal, Encoding, Separator, Sheet, one_character
 from microtome.cli.screen import console, errors, plain, watch
-from microtome.cli.verb import Quiet, count
+from microtome.cli.verb import Quiet
 from microtome.errors import ParameterError, TableError, noted, together
 from microtome.spool import is_read_once, read_again
 
@@ -80,34 +90,14 @@ def release(
             "as many as there are enough records for. 0 for none."
         ),
     ] = 32,
-    neighbours: Annotated[
-        Neighbours, typer.Option(help="Which tables must be hard to tell apart.")
-    ] = Neighbours.BLANK_ONE,
-    directions: Annotated[
-        DrawnDirections, typer.Option(help="records: orthogonal needs least noise; gaussian is the paper's.")
-    ] = DrawnDirections.ORTHOGONAL,
-    num_slices: Annotated[
-        int | None,
-        typer.Option(help="records: number of slices.", show_default="as many as fill the encoded dimension"),
-    ] = None,
-    slice_dim: Annotated[int, typer.Option(help="records: dimension of a slice.")] = 1,
-    subsample: Annotated[float | None, typer.Option(help="records: Poisson sampling rate, e.g. 0.25.")] = None,
-    capacity: Annotated[
-        int | None,
-        typer.Option(
-            parser=count, metavar="NUMBER", help="records: public upper bound on their number, for add-remove."
-        ),
-    ] = None,
-    accountant: Annotated[
-        ReleaseAccountant, typer.Option(help="How the noise is computed from ε and δ.")
-    ] = ReleaseAccountant.EXACT,
-    profile_share: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of the budget spent on one-way histograms.",
-            show_default="0.1 for records, 0.2 for aggregates, 0.05 for images",
-        ),
-    ] = None,
+    neighbours: NeighboursOption = Neighbours.BLANK_ONE,
+    directions: DirectionsOption = DrawnDirections.ORTHOGONAL,
+    num_slices: NumSlices = None,
+    slice_dim: SliceDim = 1,
+    subsample: Subsample = None,
+    capacity: Capacity = None,
+    accountant: AccountantOption = ReleaseAccountant.EXACT,
+    profile_share: ProfileShare = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Book of what was spent.", show_default="TABLE.ledger.json beside the table")
     ] = None,

@@ -223,19 +223,29 @@ class MomentMatching:
 def residual_blocks(moments: ReleasedMoments, settings: MomentSettings) -> Float[Tensor, "d d"]:
     """R: what pairs of columns share beyond their margins, denoised; zero in the diagonal blocks."""
     mean, second = _double(moments.mean), _double(moments.second)
+    residual = second - torch.outer(mean, mean)
+    if settings.simplex:
+        residual -= _block_means(residual, moments.blocks)
+        residual -= _block_means(residual.T, moments.blocks).T
+    if settings.denoising is Denoising.NONE:
+        for start, stop in moments.blocks:
+            residual[start:stop, start:stop] = 0.0
+        return residual
     noise = moments.second_noise_levels()
     result = torch.zeros_like(second)
+    lost = int(settings.simplex)
     for (a, b), (c, e) in combinations(moments.blocks, 2):
-        block = second[a:b, c:e] - torch.outer(mean[a:b], mean[c:e])
-        freedom = (b - a, e - c)
-        if settings.simplex:
-            block = block - block.mean(dim=0, keepdim=True)
-            block = block - block.mean(dim=1, keepdim=True)
-            freedom = (b - a - 1, e - c - 1)
         level = float(noise[a:b, c:e].square().mean().sqrt())
-        block = denoise(block, level, settings.denoising, freedom=freedom)
+        block = denoise(residual[a:b, c:e], level, settings.denoising, freedom=(b - a - lost, e - c - lost))
         result[a:b, c:e], result[c:e, a:b] = block, block.T
     return result
+
+
+def _block_means(matrix: Float[Tensor, "d d"], blocks: Sequence[Block]) -> Float[Tensor, "d d"]:
+    """The mean of each block's rows, in the place of each of them."""
+    widths = torch.tensor([stop - start for start, stop in blocks])
+    means = torch.stack([matrix[start:stop].mean(dim=0) for start, stop in blocks])
+    return means.repeat_interleave(widths, dim=0)
 
 
 def spread_over_blocks(values: Shaped[Tensor, "C C"], blocks: Sequence[Block]) -> Shaped[Tensor, "d d"]:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from microtome.errors import TableError
 from microtome.evaluation.values import plain_number
 from microtome.schema import Column, Dialect, Schema
-from microtome.schema.dialect import COMPRESSED, SHEETS, TEXT_FILES, bare_suffix, text_error
+from microtome.schema.dialect import COMPRESSED, SHEETS, TEXT_FILES, bare_suffix, require_table_file, text_error
 from microtome.schema.sheet import Sheet
 
 _LONGEST = 40
@@ -93,12 +93,7 @@ def read_table(source: Any, role: str, schema: Schema | None = None) -> RawTable
 
 
 def _from_path(path: Path, schema: Schema | None) -> pa.Table:
-    if not path.exists():
-        raise TableError(f"{path}: no such file")
-    if path.is_dir():
-        raise TableError(f"{path} is a directory; give one file with a table")
-    if path.stat().st_size == 0:
-        raise TableError(f"{path}: the file is empty")
+    require_table_file(path)
     suffix = bare_suffix(path)
     try:
         if suffix in (".parquet", ".pq"):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from microtome.accounting import Event
 from microtome.forecasting.trial import Draw, mean_errors, try_column
 from microtome.private.aggregating import TableBudget, plan_aggregates, plan_tables
-from microtome.private.plan import FINENESS, ProfilePlan, SlicePlan, padded_rows, plan_profile, plan_slices
+from microtome.private.plan import ProfilePlan, SlicePlan, fineness_of, padded_rows, plan_profile, plan_slices
 from microtome.private.profile import expected_noise
 from microtome.published import ReleaseKind
 from microtome.schema import Codebook, Column, Schema
@@ -65,7 +65,7 @@ class Anticipated:
     @cached_property
     def draws(self) -> list[tuple[Draw, ...]]:
         """The profile of every column, tried out."""
-        fineness = FINENESS[self.settings.kind]
+        fineness = fineness_of(self.settings, len(self.schema.columns))
         return [
             try_column(column, fineness, noise / self.num_rows, (threshold or 0.0) / self.num_rows)
             for column, noise, threshold in zip(self.schema.columns, self.count_noise, self.thresholds, strict=True)

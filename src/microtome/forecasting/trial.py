@@ -24,6 +24,7 @@ from microtome.private.domain import WEIGHTS
 from microtome.private.profile import WIDTH_NUMBERS
 from microtome.schema import (
     CategoryCells,
+    CellCounts,
     Column,
     ColumnCode,
     Fineness,
@@ -149,7 +150,8 @@ def _profiled(
         places[values:] = len(shown) + 1
         kept = counts[named]
         counts = np.insert(kept, len(shown), 1.0 - kept.sum())
-    code = code_from_counts(column, cells, counts, noise_scale=noise_ratio, total=1.0, fineness=fineness)
+    given = CellCounts(column=column, counts=counts, noise_scale=noise_ratio, total=1.0, fineness=fineness)
+    code = code_from_counts(cells, given)
     match cells, code.cells:
         case NumberCells() as whole, NumberCells() as cut:
             places, named = _places_in(whole, cut)
@@ -172,10 +174,15 @@ def _searched(
     cells, likely = (nothing_learnt(column), None) if found is None else found
     seen = learnt_shape(cells, below)
     counts = seen.shares + noise_ratio * rng.standard_normal(len(seen.shares))
-    code = NumberCode.from_counts(
-        column, cells, counts, noise_scale=noise_ratio, total=1.0, fineness=fineness, likely=likely,
+    given = CellCounts(
+        column=column,
+        counts=counts,
+        noise_scale=noise_ratio,
+        total=1.0,
+        fineness=fineness,
         search_noise=(search_ratio,),
-    )  # fmt: skip
+    )
+    code = NumberCode.from_counts(cells, given, likely=likely)
     places, named = _places_in(cells, code.cells)
     if found is None:
         named = np.zeros_like(named)

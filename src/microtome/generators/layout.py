@@ -51,8 +51,9 @@ class RowLayout:
 
     def softmax(self, logits: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
         """A distribution over the levels of every column."""
-        parts = [logits[:, start:stop].softmax(dim=1) for start, stop in self.blocks]
-        return torch.cat(parts, dim=1)
+        # The gradient of a split is one copy; that of as many slices would be as many matrices of zeros.
+        parts = torch.split(logits, [stop - start for start, stop in self.blocks], dim=1)
+        return torch.cat([part.softmax(dim=1) for part in parts], dim=1)
 
     def draw_levels(self, probabilities: Float[Tensor, "b d"], generator: torch.Generator) -> Float[Tensor, "b C"]:
         """A level of every column, drawn from its distribution."""

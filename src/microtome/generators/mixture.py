@@ -97,7 +97,7 @@ class MixtureGenerator(nn.Module):
 
     def components(self) -> Float[Tensor, "k d"]:
         """The distributions of all columns in each component, class after class."""
-        return self._distributions(torch.arange(len(self.logits)))
+        return self._distributions(self.logits, torch.arange(len(self.logits)))
 
     def component_of(self, latent: Float[Tensor, "b 1"]) -> Int[Tensor, " b"]:
         """The component that each latent stands for."""
@@ -105,7 +105,8 @@ class MixtureGenerator(nn.Module):
 
     def probabilities(self, latent: Float[Tensor, "b 1"]) -> Float[Tensor, "b d"]:
         """The distribution over levels of each column, block by block."""
-        return self._distributions(self.component_of(latent))
+        chosen = self.component_of(latent)
+        return self._distributions(self.logits[chosen], chosen)
 
     def forward(self, latent: Float[Tensor, "b 1"]) -> Float[Tensor, "b d"]:
         """The mean of the encoded row."""
@@ -125,8 +126,9 @@ class MixtureGenerator(nn.Module):
                 found = self.layout.softmax(self.logits).view_as(by_class).mean(dim=1)
                 by_class += (wanted - found.clamp_min(_LEAST_MARGIN).log())[:, None]
 
-    def _distributions(self, chosen: Int[Tensor, " b"]) -> Float[Tensor, "b d"]:
-        probabilities = self.layout.softmax(self.logits[chosen])
+    def _distributions(self, logits: Float[Tensor, "b d"], chosen: Int[Tensor, " b"]) -> Float[Tensor, "b d"]:
+        """The distributions of these logits, which are those of the chosen components."""
+        probabilities = self.layout.softmax(logits)
         if self.pivot is None:
             return probabilities
         start, stop = self.layout.blocks[self.pivot]

@@ -22,7 +22,8 @@ What two columns share differs from level to level of a third, and no pair tells
 target, all pairs of other columns are counted once more by groups of its levels (*third*): tables of three columns
 beside those of two, not in their place. How much of the budget they get follows from what they can show: with m
 records expected in each of K cells under noise σ, a table stands out by x = m²·√K/σ², and gets the share x²/(1 + x²)
-of what it would get at best. Where there are few records that is next to nothing.
+of what it would get at best. Where there are few records that is next to nothing. Tables of many columns have no focus
+unless one is named: they would be four times as large for tables that say nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from threading import Lock
 
 import numpy as np
@@ -38,10 +38,11 @@ from numpy.typing import NDArray
 
 from microtome.accounting import Event, FailureEvent, GaussianEvent
 from microtome.errors import MicrotomeError, ParameterError
-from microtome.private.plan import ROUNDING, unit_noise
-from microtome.private.randomness import Randomness, noisy_counts
+from microtome.private.pair_counts import pair_counts
+from microtome.private.plan import unit_noise
+from microtome.private.randomness import LATTICE_GAP, Randomness, noisy_counts
 from microtome.private.second_round import MOST_COLUMNS, Round, plan_round, strongest_columns
-from microtome.schema import Codebook, Schema
+from microtome.schema import WIDE, Codebook, Schema
 from microtome.schema.column_code import ColumnCode
 from microtome.settings import NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings
 
@@ -143,13 +144,15 @@ def choose_focus(settings: PrivacySettings, schema: Schema) -> int | None:
         if settings.focus == TARGET:
             return None
         raise ParameterError("a pivot counts everything by its classes: no focus beside it; take one of them")
+    if settings.focus == TARGET and len(schema.columns) > WIDE:
+        return None
     return schema.names.index(name)
 
 
 def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event]) -> TableBudget:
     """The least noise with which profile and tables together keep the promise.
 
-    Rounding is counted for all tables that there can be: columns of a single level, which only the profile tells, have
+    Failures are counted for all tables that there can be: columns of a single level, which only the profile tells, have
     none, but what the pass costs must not depend on it.
     """
     columns = len(schema.columns)
@@ -157,7 +160,7 @@ def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event
     tables += 0 if choose_focus(settings, schema) is None else (columns - 1) * (columns - 2) // 2
     tables += settings.triples
     touched = max(settings.neighbours.cells_changed * tables, 1)
-    failure = FailureEvent(probability=touched * ROUNDING, reason="rounding of the tables")
+    failure = FailureEvent(probability=touched * LATTICE_GAP, reason="discrete noise of the tables")
     unit = unit_noise(settings, [*spent, failure])
     return TableBudget(unit_noise=unit, events=(GaussianEvent(mu=1.0 / unit), failure))
 
@@ -237,7 +240,6 @@ class AggregateTally:
 
     def __init__(self, codebook: Codebook, plan: AggregatePlan) -> None:
         self._codebook, self._plan, self._lock = codebook, plan, Lock()
-        self._starts = np.array([block.start for block in codebook.blocks])
         self._widths = np.array([block.width for block in codebook.blocks])
         self.num_rows = 0
         self._first = np.zeros((plan.num_parts, codebook.dim))
@@ -247,14 +249,11 @@ class AggregateTally:
         """Count the rows of a block, given as levels (rows × columns)."""
         if ((levels < 0) | (levels >= self._widths)).any():
             raise MicrotomeError("a level is outside its column; nothing was released")
-        one_hot = np.zeros((len(levels), self._codebook.dim), np.float32)
-        one_hot[np.arange(len(levels))[:, None], self._starts + levels] = 1.0
         parts = self._plan.parts_of(levels)
         for number in range(self._plan.num_parts):
-            rows = one_hot[parts == number]
-            first, second = rows.sum(axis=0, dtype=np.float64), (rows.T @ rows).astype(np.float64)
+            second = pair_counts(levels.T[:, parts == number], self._widths.tolist())
             with self._lock:
-                self._first[number] += first
+                self._first[number] += second.diagonal()
                 self._second[number] += second
         with self._lock:
             self.num_rows += len(levels)
@@ -290,10 +289,12 @@ class AggregateTally:
         self, name: str, counts: NDArray[np.float64], noise: NDArray[np.float64], randomness: Randomness
     ) -> NDArray[np.float64]:
         noisy = np.zeros_like(counts)
-        for number, ((a, left), (b, right)) in enumerate(combinations(self._parts(), 2)):
-            if noise[a, b] > 0:
-                table = noisy_counts(counts[:, left, right], noise[a, b], randomness.stream(name, number))
-                noisy[:, left, right], noisy[:, right, left] = table, table.transpose(0, 2, 1)
+        owners = np.repeat(np.arange(len(self._widths)), self._widths)
+        for column, left in self._parts():
+            others = np.flatnonzero((owners > column) & (noise[column, owners] > 0))
+            scales = noise[column, owners[others]]
+            tables = noisy_counts(counts[:, left, others], scales, randomness.stream(name, column))
+            noisy[:, left, others], noisy[:, others, left] = tables, tables.transpose(0, 2, 1)
         return noisy
 
     def _parts(self) -> Iterator[tuple[int, slice]]:

@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from microtome.errors import SchemaError
-from microtome.private.interpretations import MISSING_MARKS
 from microtome.private.look import Look, look
+from microtome.private.meanings import MISSING_MARKS
 from microtome.private.naming import Values, is_code, set_aside, tokens
 from microtome.private.sniffing import sniff
 from microtome.schema import Action, Aside, Column, Dialect, Kind, Schema

@@ -19,11 +19,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.stats import binom, norm
+from scipy.stats import binom
 
 from microtome.accounting import Event, FailureEvent, GaussianEvent
 from microtome.images import ImageSchema
 from microtome.private.plan import ROUNDING, SlicePlan, unit_noise
+from microtome.private.randomness import LATTICE_GAP, noise_quantile
 from microtome.published import ReleaseKind
 from microtome.settings import IMAGE_PROFILE, PrivacySettings
 
@@ -63,24 +64,24 @@ class MomentPlan:
 def plan_image_profile(settings: PrivacySettings) -> ImageProfilePlan:
     """The profile's share of the budget."""
     changed = 2 * settings.neighbours.cells_changed
-    rounding = FailureEvent(probability=changed * ROUNDING, reason="rounding of the profile")
-    mu = math.sqrt(settings.share_of_profile(IMAGE_PROFILE)) / unit_noise(settings, [rounding])
-    return ImageProfilePlan(noise=math.sqrt(changed) / mu, events=(GaussianEvent(mu=mu), rounding))
+    discrete = FailureEvent(probability=changed * LATTICE_GAP, reason="discrete noise of the profile")
+    mu = math.sqrt(settings.share_of_profile(IMAGE_PROFILE)) / unit_noise(settings, [discrete])
+    return ImageProfilePlan(noise=math.sqrt(changed) / mu, events=(GaussianEvent(mu=mu), discrete))
 
 
 def plan_moments(settings: PrivacySettings, schema: ImageSchema, spent: Sequence[Event]) -> MomentPlan:
     """The least noise with which profile, means and moments together keep the promise."""
     neighbours = settings.neighbours
     touched = neighbours.cells_changed * (schema.dim + schema.dim * (schema.dim + 1) // 2 + 1)
-    rounding = FailureEvent(probability=touched * ROUNDING, reason="rounding of the moments")
-    mu = 1.0 / unit_noise(settings, [*spent, rounding])
+    discrete = FailureEvent(probability=touched * LATTICE_GAP, reason="discrete noise of the moments")
+    mu = 1.0 / unit_noise(settings, [*spent, discrete])
     mean_mu, moment_mu = mu * math.sqrt(_MEAN_SHARE), mu * math.sqrt(1.0 - _MEAN_SHARE)
     mean_shift, moment_shift = neighbours.row_distance(nonnegative=False), math.sqrt(neighbours.cells_changed)
     return MomentPlan(
         mean_noise=mean_shift / mean_mu,
         second_noise=moment_shift / (moment_mu * math.sqrt(1.0 - _SPREAD_SHARE)),
         spread_noise=moment_shift / (moment_mu * math.sqrt(_SPREAD_SHARE)),
-        events=(GaussianEvent(mu=mean_mu), GaussianEvent(mu=moment_mu), rounding),
+        events=(GaussianEvent(mu=mean_mu), GaussianEvent(mu=moment_mu), discrete),
     )
 
 
@@ -114,7 +115,7 @@ def class_rows(counts: Sequence[float], noise: float, settings: PrivacySettings)
     half the sample's size.
     """
     chance = _OVERFLOW_SHARE * settings.delta / (2 * len(counts))
-    upper = [max(math.ceil(count + float(norm.isf(chance)) * noise), 1) for count in counts]
+    upper = [max(math.ceil(count + noise_quantile(noise, chance)), 1) for count in counts]
     if settings.subsample is not None:
         upper = [min(int(binom.isf(chance, bound, settings.subsample)) + 1, bound) for bound in upper]
     return tuple(min(bound, settings.capacity or bound) for bound in upper)

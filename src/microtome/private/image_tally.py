@@ -1,8 +1,8 @@
 """Exact sums over a private image set, class by class, and their publication under noise.
 
 Vectors are clipped to the unit ball and then cut to multiples of 2⁻¹⁵, towards zero. Their products are multiples of
-2⁻³⁰, so that sums over up to 2²³ images are exact in 64-bit floats, in whatever order they are taken: nothing of a
-record is left in low-order bits but what the grid of the noise hides. What is compared or cut on the way (a norm, a
+2⁻³⁰, so that sums over up to 2²³ images are exact in 64-bit floats, in whatever order they are taken, and whole numbers
+of steps of the lattice that their noise is on. What is compared or cut on the way (a norm, a
 spread, a coordinate) is computed for each image by itself (``microtome.schema.fixed_point``), so that one image more
 or less changes the sums by its own contribution and by nothing else.
 """
@@ -77,7 +77,7 @@ class MeanSums:
 
     def publish(self, noise: float, randomness: Randomness) -> Floats:
         """The sums under noise."""
-        return noisy_counts(self.sums, noise, randomness.stream("means"))
+        return noisy_counts(self.sums, noise, randomness.stream("means"), digits=_BITS)
 
 
 class MomentSums:
@@ -115,20 +115,18 @@ class MomentSums:
         self.spreads += other.spreads
 
     def publish(self, second_noise: float, spread_noise: float, randomness: Randomness) -> tuple[Floats, Floats]:
-        """Second moments, each entry noised once and the off-diagonal ones in units of √½, and spreads."""
+        """Second moments, each entry noised once and those off the diagonal with √½ of the noise, and spreads."""
         dim = self.second.shape[1]
         above = np.triu_indices(dim, 1)
-        diagonal = noisy_counts(
-            np.diagonal(self.second, axis1=1, axis2=2), second_noise, randomness.stream("moments", 0)
-        )
-        crossed = noisy_counts(
-            np.sqrt(2.0) * self.second[:, above[0], above[1]], second_noise, randomness.stream("moments", 1)
-        ) / np.sqrt(2.0)
+        exact = np.diagonal(self.second, axis1=1, axis2=2)
+        diagonal = noisy_counts(exact, second_noise, randomness.stream("moments", 0), digits=2 * _BITS)
+        exact, crossed_noise = self.second[:, above[0], above[1]], second_noise / np.sqrt(2.0)
+        crossed = noisy_counts(exact, crossed_noise, randomness.stream("moments", 1), digits=2 * _BITS)
         noisy = np.zeros_like(self.second)
         noisy[:, above[0], above[1]] = crossed
         noisy += noisy.transpose(0, 2, 1)
         noisy[:, np.arange(dim), np.arange(dim)] = diagonal
-        return noisy, noisy_counts(self.spreads, spread_noise, randomness.stream("spreads"))
+        return noisy, noisy_counts(self.spreads, spread_noise, randomness.stream("spreads"), digits=_BITS)
 
 
 def quantised(rows: Floats) -> Floats:

@@ -17,13 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from microtome.errors import TableError
-from microtome.private.interpretations import (
-    MISSING_MARKS,
-    MOST_MISFIT_ROWS,
-    Interpretation,
-    day_first,
-    interpretations,
-)
+from microtome.private.meanings import MISSING_MARKS, MOST_MISFIT_ROWS, Meaning, day_first, meanings
 from microtome.private.naming import Values, tokens
 from microtome.private.table import PrivateTable, open_table
 from microtome.schema import Column, Dialect, Kind
@@ -45,7 +39,7 @@ class Look:
         decimal: The file's decimal sign.
         rows: Values that are not missing.
         head: The first of them.
-        interpretations: The ways in which its texts can be understood.
+        meanings: The ways in which its texts can be understood.
         values: All different values with their numbers, as long as they are not too many.
         low: The smallest number.
         high: The largest number.
@@ -58,7 +52,7 @@ class Look:
     decimal: str = "."
     rows: int = 0
     head: list[pa.Array] = field(default_factory=list)
-    interpretations: list[Interpretation] | None = None
+    meanings: list[Meaning] | None = None
     values: Counter[Any] | None = field(default_factory=Counter)
     low: float = float("inf")
     high: float = float("-inf")
@@ -85,11 +79,11 @@ class Look:
             self._measure(different)
 
     def _read(self, texts: pa.Array, counts: pa.Array) -> None:
-        if self.interpretations is None:
-            self.interpretations = interpretations(texts.to_pylist(), tokens(self.name), self.decimal)
-        for one in self.interpretations:
+        if self.meanings is None:
+            self.meanings = meanings(texts.to_pylist(), tokens(self.name), self.decimal)
+        for one in self.meanings:
             one.add(texts, counts)
-        self.interpretations = [one for one in self.interpretations if not one.is_dead]
+        self.meanings = [one for one in self.meanings if not one.is_dead]
         best = self.best
         if best is not None and best.kind.is_number:
             self._measure(best.notation.read(texts.filter(best.notation.fits(texts)), pa.float64()))
@@ -102,9 +96,9 @@ class Look:
             self.whole = self.whole and bool((found == np.floor(found)).all())
 
     @property
-    def best(self) -> Interpretation | None:
+    def best(self) -> Meaning | None:
         """The way in which most texts can be understood; ``None`` for plain text."""
-        alive = [one for one in self.interpretations or () if not one.is_dead]
+        alive = [one for one in self.meanings or () if not one.is_dead]
         found = min(alive, key=lambda one: one.misfits.total(), default=None)
         marks = 0 if found is None else sum(found.misfits[mark] for mark in MISSING_MARKS)
         if found is None or found.misfits.total() - marks > MOST_MISFIT_ROWS * (self.rows - marks):
@@ -118,7 +112,7 @@ class Look:
         order = None if best is None else day_first(best.format)
         return best is not None and any(
             day_first(one.format) is (not order) and one.misfits.total() == best.misfits.total()
-            for one in self.interpretations or ()
+            for one in self.meanings or ()
             if order is not None
         )
 

@@ -18,16 +18,12 @@ from numpy.typing import NDArray
 from microtome.errors import MicrotomeError
 from microtome.private.domain import Answer, Domain, Question
 from microtome.private.histograms import bucket_histogram, cell_histogram, number_histogram, rounding_histogram
+from microtome.private.value_search import common_numbers, full_buckets
 from microtome.schema import Column, NumberCells, rounding_classes
-from microtome.schema.domain import MOST_VALUES, are_few, is_crowded, narrowed, nothing_learnt, scale_cells
+from microtome.schema.domain import are_few, is_crowded, narrowed, nothing_learnt, scale_cells
 
 REFINEMENTS = 3
 """How often cells may be refined before the profile."""
-_LEAST_SHARE = 0.002
-"""Of all records, that a common number has."""
-_HEAVY, _CANDIDATE = 5.0, 2.0
-"""Standard deviations by which a bucket must be fuller than others: one of them to look for common numbers at all,
-and those in which they are looked for."""
 
 Floats = NDArray[np.float64]
 
@@ -92,20 +88,14 @@ class NumberFinding:
 
     def with_buckets(self, counts: Floats, scale: float) -> NumberFinding:
         """After buckets were counted: where one stands out, numbers are looked for in all that may."""
-        above = counts - counts.mean()
-        full = above > _CANDIDATE * scale if (above > _HEAVY * scale).any() else None
-        return replace(self, full=full, noise=(*self.noise, scale))
+        return replace(self, full=full_buckets(counts, scale), noise=(*self.noise, scale))
 
     def with_values(self, values: list[Any], counts: Floats, scale: float) -> NumberFinding:
         """After numbers were counted: the commonest of those that show."""
         assert self.counts is not None
-        order = np.argsort(-counts[:-1], kind="stable")[:MOST_VALUES]
-        least = _LEAST_SHARE * float(self.counts[0].sum())
-        low, *_, high = scale_cells(self.column).edges  # what lies beyond counts at the ends
-        common = sorted(
-            value for place in order if counts[place] > least and low <= (value := float(values[place])) < high
-        )
-        return replace(self, values=tuple(common), full=None, noise=(*self.noise, scale))
+        low, *_, high = scale_cells(self.column).edges
+        common = common_numbers(values, counts, float(self.counts[0].sum()), low, high)
+        return replace(self, values=common, full=None, noise=(*self.noise, scale))
 
     def questions(self) -> list[Question]:
         """The histograms to be counted next."""

@@ -25,21 +25,37 @@ from microtome.accounting import (
 from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.private.profile import total_weight
 from microtome.private.profile_budget import ProfileBudget
-from microtome.private.searching import SEARCH_HISTOGRAMS, chances_to_show, is_searched
+from microtome.private.randomness import LATTICE_GAP
+from microtome.private.searching import (
+    SEARCH_HISTOGRAMS,
+    VALUE_HISTOGRAMS,
+    chances_to_show,
+    is_looked_through,
+    is_searched,
+)
 from microtome.private.slicing import MOST_COORDINATES
 from microtome.published import ReleaseKind
-from microtome.schema import COARSE, FINE, Schema, largest_dim, rounding_classes
+from microtome.schema import COARSE, FINE, Fineness, Schema, for_width, largest_dim, rounding_classes
 from microtome.settings import TABLE_PROFILE, PrivacySettings
 
 FINENESS = {ReleaseKind.RECORDS: COARSE, ReleaseKind.AGGREGATES: FINE}
-"""How finely values are told apart, where the schema does not say."""
+"""How finely values are told apart in narrow tables, where the schema does not say."""
 _FAILURE_SHARE = 0.05
 """Share of δ given to each kind of failure that the mechanism can trade against noise."""
 _SEARCH_SHARE = 0.1
 """What the profile gets more where no column is declared."""
 _ROUNDED_UP = 1e-12
 ROUNDING = 2.0**-40
-"""Probability that rounding error of 64-bit floats moves one noisy number to another grid step."""
+"""Probability that rounding error of 64-bit floats moves one noisy number of a row to another grid step."""
+
+
+def fineness_of(settings: PrivacySettings, num_columns: int) -> Fineness:
+    """How finely values are told apart, where the schema does not say; in aggregates wide tables have fewer levels."""
+    match settings.kind:
+        case ReleaseKind.RECORDS:
+            return FINENESS[settings.kind]
+        case ReleaseKind.AGGREGATES:
+            return for_width(FINENESS[settings.kind], num_columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,8 +177,9 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     threshold = _FAILURE_SHARE * settings.delta if chances else 0.0
     histograms = len(schema.columns) + sum(rounding_classes(column) is not None for column in schema.columns)
     histograms += SEARCH_HISTOGRAMS * sum(map(is_searched, schema.columns))
+    histograms += VALUE_HISTOGRAMS * sum(map(is_looked_through, schema.columns))
     touched = histograms * settings.neighbours.cells_changed + 1
-    failures: list[Event] = [FailureEvent(probability=touched * ROUNDING, reason="rounding of the profile")]
+    failures: list[Event] = [FailureEvent(probability=touched * LATTICE_GAP, reason="discrete noise of the profile")]
     if threshold:
         failures.append(FailureEvent(probability=threshold, reason="a category or number of one record alone shows"))
     mu = math.sqrt(profile_share(settings, schema)) / unit_noise(settings, failures)

@@ -41,6 +41,7 @@ from microtome.private.searching import is_searched, search_weight
 from microtome.schema import (
     COARSE,
     CategoryCells,
+    CellCounts,
     Cells,
     Codebook,
     Column,
@@ -85,7 +86,7 @@ class Tally:
         self._rounding = {
             place: rounding_histogram(schema.columns[place], found)
             for place, found in classes.items()
-            if found is not None and place not in self._domains
+            if found is not None and (place not in self._domains or self._domains[place].rounding is None)
         }
         self._lock = Lock()
 
@@ -144,22 +145,24 @@ class Tally:
                 rounding = self._rounding[index].noisy(rounding_scales[index], stream), rounding_scales[index]
             codes.append(
                 code_from_counts(
-                    column,
                     cells,
-                    counts,
-                    noise_scale=scales[index],
-                    total=total,
-                    fineness=fineness,
+                    CellCounts(
+                        column=column,
+                        counts=counts,
+                        noise_scale=scales[index],
+                        total=total,
+                        fineness=fineness,
+                        search_noise=() if domain is None else domain.search_noise,
+                    ),
                     rounding=rounding,
                     likely=None if domain is None else domain.likely,
-                    search_noise=() if domain is None else domain.search_noise,
                 )
             )
         return Profile(codebook=Codebook(codes=tuple(codes), centred=centred), total=total)
 
     def _weights(self, *, protects_count: bool) -> NDArray[np.float64]:
         """By which histograms share the budget; categories of which some are yet to be found have half, if need be."""
-        least = [_WIDTH_LEARNT if index in self._domains else 1 for index in range(self.num_columns)]
+        least = [1 if column.is_declared else _WIDTH_LEARNT for column in self._columns]
         widths = [max(_width(cells), few) for cells, few in zip(self._cells, least, strict=True)]
         weights = histogram_weights(widths + [_WIDTH_ROUNDING] * len(self._rounding) + [_WIDTH_TOTAL] * protects_count)
         left = np.zeros(len(weights))

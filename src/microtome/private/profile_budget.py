@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from microtome.accounting import Neighbours
-from microtome.private.randomness import GRID
+from microtome.private.randomness import noise_quantile
 
 _ROUNDED_DOWN = 1.0 - 1e-12
 
@@ -55,12 +54,11 @@ class ProfileBudget:
     def threshold(self, noise_scale: float) -> float:
         """The noisy count T below which an undeclared category, or a common number, is not shown.
 
-        A category with one record passes with probability Φ(−(T−1)/σ), T raised by the half step by which the
-        grid may round a count up. At most one such category a histogram tells neighbours apart, two where a record
-        is replaced.
+        A category with one record passes if its noise exceeds T − 1. At most one such category a histogram tells
+        neighbours apart, two where a record is replaced.
         """
         tail = self.threshold_delta / (self.num_chances * self.neighbours.cells_changed)
-        return float(1.0 + noise_scale * (norm.isf(tail) + 0.5 / GRID))
+        return 1.0 + noise_quantile(noise_scale, tail)
 
 
 def histogram_weights(widths: Sequence[int]) -> NDArray[np.float64]:

@@ -18,12 +18,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from randomgen import AESCounter
+from scipy.stats import norm
 
 from microtome.errors import MicrotomeError
+from microtome.private.discrete_gaussian import CELLS, discrete_gaussian
 
 GRID = 256
-"""Noise standard deviations are divided into this many grid steps: coarse against rounding error of 64-bit
+"""Of rows, noise standard deviations are divided into this many grid steps: coarse against rounding error of 64-bit
 floats, fine against the noise."""
+_LATTICE_BITS, _LATTICE_MARGIN = 26, 2.0**-15
+_WIDEST, _LARGEST = 2.0**52, 2.0**61
+LATTICE_GAP = 2.0**-53
+"""What discrete noise on a count that a record touches adds to δ, beside that of the continuous Gaussian."""
 
 
 class Randomness(Protocol):
@@ -97,13 +103,30 @@ def add_gaussian_noise(
     return np.rint(noisy, out=noisy).astype(np.int64)
 
 
-def noisy_counts(counts: NDArray[np.float64], scale: float, stream: np.random.Generator) -> NDArray[np.float64]:
-    """Counts under noise. Whole grid steps are added after the rounding, so that large counts round like small."""
-    step = scale / GRID
-    whole = np.floor(counts / step)
-    noisy = add_gaussian_noise(counts - whole * step, scale, stream).astype(np.float64)
-    noisy += whole
-    return noisy * step
+def noisy_counts(
+    counts: NDArray[np.float64], scale: float | NDArray[np.float64], stream: np.random.Generator, *, digits: int = 0
+) -> NDArray[np.float64]:
+    """Counts, or sums of multiples of 2^−digits, under discrete Gaussian noise: no float has a say in what comes out.
+
+    The noise of each number is at least its scale, and on a lattice so fine that this is the Gaussian mechanism but for
+    ``LATTICE_GAP`` (``docs/privacy.md``, section 6): of at least 2²⁶ steps a standard deviation, and 2²⁶/σ if σ < 1.
+    """
+    scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), counts.shape).ravel()
+    exponents = np.frexp(scales)[1].astype(np.int64)  # 2^(e−1) ≤ σ < 2^e
+    bits = np.maximum(_LATTICE_BITS + 1 - exponents + np.maximum(1 - exponents, 0), digits)
+    widths, exact = np.ceil(np.ldexp(scales, bits) / CELLS), np.ldexp(counts.ravel(), bits)
+    if not ((widths >= 1) & (widths < _WIDEST) & (np.abs(exact) < _LARGEST) & (exact == np.rint(exact))).all():
+        raise MicrotomeError("counts or their noise do not fit the lattice of what is published; nothing is released")
+    noisy = exact.astype(np.int64) + discrete_gaussian(widths.astype(np.int64), stream)
+    return np.ldexp(noisy.astype(np.float64), -bits).reshape(counts.shape)
+
+
+def noise_quantile(scale: float, chance: float) -> float:
+    """What the noise of a count exceeds, on either side, with at most this chance.
+
+    That of the continuous Gaussian, and a little more for the lattice: half a step of it, and the scale rounded up.
+    """
+    return scale * (float(norm.isf(chance)) + _LATTICE_MARGIN)
 
 
 def haar_columns(dim: int, count: int, stream: np.random.Generator) -> NDArray[np.float64]:

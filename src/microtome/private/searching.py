@@ -1,4 +1,4 @@
-"""The search for columns of which nobody has declared bounds or categories: some passes before the profile.
+"""The search for what nobody has declared, bounds, categories and common numbers: some passes before the profile.
 
 Every pass counts histograms, *questions*, whose noisy answers settle what the next one asks (``number_search``,
 ``category_search``). A record adds at most 1 to each histogram, so one with noise σ costs s/σ². All of them come out of
@@ -22,10 +22,13 @@ from microtome.private.histograms import DenseHistogram, SparseHistogram
 from microtome.private.passes import Pass, Published
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import Randomness
-from microtome.schema import Cells, Column, Schema, initial_cells
+from microtome.private.value_search import ValueFinding
+from microtome.schema import Cells, Column, NumberCells, Schema, initial_cells, rounding_classes
 
 SEARCH_HISTOGRAMS = 3 + number_search.REFINEMENTS
 """The most histograms of a column's search, that of rounding not counted: scale, buckets, numbers, and finer cells."""
+VALUE_HISTOGRAMS = 2
+"""The most of a column with declared bounds: buckets and numbers."""
 _NUMBERS_A_COLUMN = 8
 
 Following = Callable[[dict[int, Domain], ProfileBudget], Pass]
@@ -36,8 +39,15 @@ def is_searched(column: Column) -> bool:
     return not column.is_declared
 
 
+def is_looked_through(column: Column) -> bool:
+    """Whether numbers that many records share have to be searched for: its cells are declared, and hold many each."""
+    return column.is_declared and rounding_classes(column) is not None
+
+
 def search_weight(column: Column) -> float:
     """The most that the search for a column is sure to have; what it does not need is the profile's."""
+    if is_looked_through(column):
+        return WEIGHTS["buckets"] + WEIGHTS["values"]
     if not is_searched(column):
         return 0.0
     if column.kind.is_categorical:
@@ -49,7 +59,7 @@ def search_weight(column: Column) -> float:
 def chances_to_show(column: Column) -> int:
     """How many histograms of search and profile show values of a column that nobody has declared."""
     if not is_searched(column):
-        return 0
+        return int(is_looked_through(column))
     return 2 if column.kind.is_categorical else 1
 
 
@@ -126,13 +136,20 @@ class SearchPass:
 
 def start_search(schema: Schema, budget: ProfileBudget, following: Following) -> Pass:
     """The first round, or what follows the search if there is nothing to be searched for."""
-    findings: list[Finding] = [
-        CategoryFinding(index=place, column=column)
-        if column.kind.is_categorical
-        else number_search.start(place, column)
-        for place, column in enumerate(schema.columns)
-        if is_searched(column)
-    ]
-    first = SearchPass(budget, following, findings)
+    findings = [_start(place, column) for place, column in enumerate(schema.columns)]
+    first = SearchPass(budget, following, [finding for finding in findings if finding is not None])
     first.check_also(schema)
     return first.next_pass()
+
+
+def _start(place: int, column: Column) -> Finding | None:
+    """What the search for a column begins with; ``None`` where there is nothing to be found."""
+    if is_looked_through(column):
+        cells = initial_cells(column)
+        assert isinstance(cells, NumberCells)
+        return ValueFinding(index=place, column=column, cells=cells)
+    if not is_searched(column):
+        return None
+    if column.kind.is_categorical:
+        return CategoryFinding(index=place, column=column)
+    return number_search.start(place, column)

@@ -19,7 +19,15 @@ import pyarrow.parquet as pq
 
 from microtome.errors import TableError, together
 from microtome.schema import Column, Dialect, Schema
-from microtome.schema.dialect import COMPRESSED, SHEETS, TEXT_FILES, bare_suffix, separator_hint, text_error
+from microtome.schema.dialect import (
+    COMPRESSED,
+    SHEETS,
+    TEXT_FILES,
+    bare_suffix,
+    require_table_file,
+    separator_hint,
+    text_error,
+)
 from microtome.schema.sheet import Sheet
 
 _BATCH_ROWS = 65_536
@@ -88,12 +96,7 @@ def open_table(source: Any, dialect: Dialect | None = None) -> PrivateTable:
 
 
 def _open_path(path: Path, dialect: Dialect | None) -> PrivateTable:
-    if not path.exists():
-        raise TableError(f"{path}: no such file")
-    if path.is_dir():
-        raise TableError(f"{path} is a directory; give one file with a table")
-    if path.stat().st_size == 0:
-        raise TableError(f"{path}: the file is empty")
+    require_table_file(path)
     suffix = bare_suffix(path)
     if suffix in (".parquet", ".pq"):
         return _open_parquet(path)

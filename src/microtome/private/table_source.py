@@ -34,9 +34,9 @@ from microtome.private.memory import check_memory, profile_bytes
 from microtome.private.passes import Blocks, Pass, Plan, Published
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import (
-    FINENESS,
     ProfilePlan,
     SlicePlan,
+    fineness_of,
     padded_rows,
     plan_profile,
     plan_slices,
@@ -168,7 +168,7 @@ class ProfilePass:
             randomness,
             num_records=num_records,
             centred=self._settings.neighbours.centred,
-            fineness=FINENESS[self._settings.kind],
+            fineness=fineness_of(self._settings, self._tally.num_columns),
         )
         codebook, arrays = profile.codebook.to_parts()
         return Published(
@@ -209,7 +209,7 @@ class PairTablePass:
 
     def __init__(self, settings: PrivacySettings, schema: Schema, profile: Profile, budget: TableBudget) -> None:
         codebook = profile.codebook
-        self.width = codebook.dim
+        self.width = _NUMBERS_A_COLUMN * len(codebook.codes)
         self._plan = plan_aggregates(settings, schema, codebook, budget, profile.total)
         self._settings, self._schema, self._codebook = settings, schema, codebook
         self._tally, self._total = AggregateTally(codebook, self._plan), profile.total
@@ -446,7 +446,7 @@ def levels_of(block: pa.Table, codebook: Codebook) -> NDArray[np.int64]:
 def _longest(settings: PrivacySettings, schema: Schema, profile: ProfilePlan, num_records: int) -> int:
     """The longest that rows can be under this noise. Only public facts and the number of records enter."""
     rare = [rare_share(scale, num_records) for scale in least_noise(schema.columns, profile.budget)]
-    return largest_dim(schema, FINENESS[settings.kind], rare) or 0
+    return largest_dim(schema, fineness_of(settings, len(schema.columns)), rare) or 0
 
 
 def _require_confirmed(schema: Schema) -> None:

@@ -236,9 +236,9 @@ def _not_covered(release: Artefact | None) -> list[str]:
         "unless made from the release alone.",
         "**The machine that makes the release**: its memory, its log, its errors (which name values), how long it "
         "takes.",
-        "**Floating point to the last bit.** Noise is drawn as 64-bit numbers and rounded to a grid of σ/256; the "
-        "small probability that rounding shows is counted in δ by a bound on its size, not by a proof for every "
-        "processor.",
+        "**Floating point to the last bit.** Noise of counts is exact. That of rows is drawn as 64-bit numbers and "
+        "rounded to a grid of σ/256; the small probability that rounding shows is counted in δ by a bound on its size, "
+        "not by a proof for every processor.",
         "**An external audit.** There has been none, of method or code.",
     ]
     if release is None or release.manifest.kind.is_of_sums:

@@ -6,12 +6,12 @@ from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells
 from microtome.schema.code_kinds import code_from_counts
 from microtome.schema.codebook import Block, Codebook, largest_dim
 from microtome.schema.column import Column, Outside
-from microtome.schema.column_code import ColumnCode, stratified
+from microtome.schema.column_code import CellCounts, ColumnCode, stratified
 from microtome.schema.dialect import Dialect
 from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
 from microtome.schema.kind import DTYPES, Kind
-from microtome.schema.margins import COARSE, FINE, Fineness, project_to_simplex
+from microtome.schema.margins import COARSE, FINE, WIDE, Fineness, for_width, project_to_simplex
 from microtome.schema.number_code import NumberCode
 from microtome.schema.rounding import Rounding
 from microtome.schema.rounding_classes import RoundingClasses, rounding_classes
@@ -21,11 +21,13 @@ __all__ = [
     "DTYPES",
     "FINE",
     "OTHER",
+    "WIDE",
     "Action",
     "Aside",
     "Block",
     "CategoryCells",
     "CategoryCode",
+    "CellCounts",
     "Cells",
     "Codebook",
     "Column",
@@ -40,6 +42,7 @@ __all__ = [
     "RoundingClasses",
     "Schema",
     "code_from_counts",
+    "for_width",
     "initial_cells",
     "largest_dim",
     "project_to_simplex",

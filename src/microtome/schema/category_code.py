@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from microtome.errors import SchemaError
 from microtome.schema.cells import OTHER, CategoryCells
 from microtome.schema.column import Column
-from microtome.schema.column_code import LIKELY, UNKNOWN, ColumnCode, shared_parts, shares_of_kept
+from microtome.schema.column_code import LIKELY, UNKNOWN, CellCounts, ColumnCode, shared_parts, shares_of_kept
 from microtome.schema.kind import DTYPES
-from microtome.schema.margins import COARSE, Fineness, category_levels, rare_share
+from microtome.schema.margins import category_levels
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,32 +26,19 @@ class CategoryCode(ColumnCode):
     cells: CategoryCells
 
     @classmethod
-    def from_counts(
-        cls,
-        column: Column,
-        cells: CategoryCells,
-        counts: NDArray[np.float64],
-        *,
-        noise_scale: float,
-        total: float,
-        fineness: Fineness = COARSE,
-        search_noise: tuple[float, ...] = (),
-    ) -> CategoryCode:
-        """Settle margins and levels of a column from its noisy counts.
-
-        ``fineness`` is for columns that say nothing of it themselves, ``search_noise`` the noise of the search for
-        its categories.
-        """
-        margins = _margins(cells, counts, noise_scale, total, learns=not column.is_declared)
-        pool = fineness.pool if column.pool is None else column.pool
+    def from_counts(cls, cells: CategoryCells, given: CellCounts) -> CategoryCode:
+        """Settle margins and levels of a column from its noisy counts."""
+        column = given.column
+        margins = _margins(cells, given.counts, given.noise_scale, given.total, learns=not column.is_declared)
+        pool = given.fineness.pool if column.pool is None else column.pool
         return cls(
             column=column,
             cells=cells,
-            counts=counts,
-            noise_scale=noise_scale,
+            counts=given.counts,
+            noise_scale=given.noise_scale,
             margins=margins,
-            levels=category_levels(margins, pool, rare_share(noise_scale, total), missing=cells.missing),
-            search_noise=search_noise,
+            levels=category_levels(margins, pool, given.rare, missing=cells.missing),
+            search_noise=given.search_noise,
         )
 
     @classmethod

@@ -12,49 +12,25 @@ from microtome.errors import SchemaError
 from microtome.schema.category_code import CategoryCode
 from microtome.schema.cells import CategoryCells, Cells, NumberCells
 from microtome.schema.column import Column
-from microtome.schema.column_code import ColumnCode
-from microtome.schema.margins import COARSE, Fineness
+from microtome.schema.column_code import CellCounts, ColumnCode
 from microtome.schema.number_code import NumberCode
 
 
 def code_from_counts(
-    column: Column,
     cells: Cells,
-    counts: NDArray[np.float64],
+    given: CellCounts,
     *,
-    noise_scale: float,
-    total: float,
-    fineness: Fineness = COARSE,
     rounding: tuple[NDArray[np.float64], float] | None = None,
     likely: tuple[float, float] | None = None,
-    search_noise: tuple[float, ...] = (),
 ) -> ColumnCode:
-    """Settle the code of a column from its noisy counts; arguments are those of ``NumberCode.from_counts``."""
+    """Settle the code of a column; ``rounding`` and ``likely`` are for numbers, see ``NumberCode.from_counts``."""
     match cells:
         case NumberCells():
-            return NumberCode.from_counts(
-                column,
-                cells,
-                counts,
-                noise_scale=noise_scale,
-                total=total,
-                fineness=fineness,
-                rounding=rounding,
-                likely=likely,
-                search_noise=search_noise,
-            )
+            return NumberCode.from_counts(cells, given, rounding=rounding, likely=likely)
         case CategoryCells():
             if rounding is not None or likely is not None:
-                raise SchemaError(f"column {column.name!r}: categories are not rounded, and have no such counts")
-            return CategoryCode.from_counts(
-                column,
-                cells,
-                counts,
-                noise_scale=noise_scale,
-                total=total,
-                fineness=fineness,
-                search_noise=search_noise,
-            )
+                raise SchemaError(f"column {given.column.name!r}: categories are not rounded, and have no such counts")
+            return CategoryCode.from_counts(cells, given)
         case never:
             assert_never(never)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from microtome.errors import SchemaError
 from microtome.schema.cells import Cells
 from microtome.schema.column import Column
-from microtome.schema.margins import project_to_simplex
+from microtome.schema.margins import COARSE, Fineness, project_to_simplex, rare_share
 from microtome.schema.rounding import Rounding
 from microtome.schema.rounding_classes import rounding_classes
 
@@ -31,6 +31,32 @@ UNKNOWN = 0.5
 """Share of records, "(other)" or beyond what stands out, from which on a column is not known."""
 _SUM_SLACK = 1e-6
 """How far from 1 the margins of a file may add up to."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CellCounts:
+    """Noisy counts of a column's cells, from which its code is settled.
+
+    Attributes:
+        column: The public description.
+        counts: Noisy number of records in each cell.
+        noise_scale: Standard deviation of the noise in ``counts``.
+        total: The number of records.
+        fineness: Of columns that say nothing of it themselves.
+        search_noise: The noise of every histogram that was needed to find the cells.
+    """
+
+    column: Column
+    counts: NDArray[np.float64]
+    noise_scale: float
+    total: float
+    fineness: Fineness = COARSE
+    search_noise: tuple[float, ...] = ()
+
+    @property
+    def rare(self) -> float:
+        """The share of records that cannot be told from noise."""
+        return rare_share(self.noise_scale, self.total)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,15 +125,27 @@ class ColumnCode(ABC):
 
     def _draw_cells(self, levels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """A cell of each given level, by the margins inside it: shares come out as nearly as whole rows allow."""
-        order = np.argsort(self.levels, kind="stable")
-        cumulative = np.cumsum(self.margins[order])
-        ends = np.cumsum(self.level_margins)
-        starts = ends - self.level_margins
-        targets = starts[levels] + stratified(levels, rng) * self.level_margins[levels]
-        found = np.searchsorted(cumulative, targets, side="right")
-        last = np.searchsorted(self.levels[order], levels, side="right") - 1
-        first = np.searchsorted(self.levels[order], levels, side="left")
-        return order[np.clip(found, first, last)]
+        cells, ends = self._cells_by_level
+        order, numbers = stratified_order(levels, rng)
+        numbers += np.repeat(np.arange(self.num_levels), np.bincount(levels, minlength=self.num_levels))
+        drawn = np.empty(len(levels), np.int64)
+        drawn[order] = np.repeat(cells, np.diff(np.searchsorted(numbers, ends), prepend=0))
+        return drawn
+
+    @cached_property
+    def _cells_by_level(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Cells level after level, and for each its level plus its cumulative share of that, which is 1 in the end."""
+        cells = np.argsort(self.levels, kind="stable")
+        owners = self.levels[cells]
+        mass = self.level_margins[owners]
+        before = (np.cumsum(self.level_margins) - self.level_margins)[owners]
+        shares = np.divide(np.cumsum(self.margins[cells]) - before, mass, out=np.ones_like(mass), where=mass > 0)
+        # The last cell of a level that has a share, and what is behind it, ends with the level, whatever was rounded.
+        held = (self.margins[cells] > 0).astype(np.int64)
+        rest = held.sum() - np.cumsum(held)
+        behind = np.append(rest, 0)[np.searchsorted(owners, owners, side="right")]
+        ends = owners.astype(np.float64) + np.where(rest == behind, 1.0, np.clip(shares, 0.0, 1.0))
+        return cells.astype(np.int64), ends
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The code as plain values and arrays, for a file."""
@@ -139,14 +177,30 @@ def stratified(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[n
     Each number by itself is uniform; drawn by these, values have the shares they should have with far less scatter
     than independent draws.
     """
-    shuffled = rng.permutation(len(groups))
-    ordered = shuffled[np.argsort(groups[shuffled], kind="stable")]
-    sizes = np.bincount(groups)
-    starts = np.cumsum(sizes) - sizes
-    owners = groups[ordered]
+    order, rising = stratified_order(groups, rng)
     numbers = np.empty(len(groups))
-    numbers[ordered] = (np.arange(len(groups)) - starts[owners] + rng.random(len(groups))) / sizes[owners]
+    numbers[order] = rising
     return numbers
+
+
+def stratified_order(
+    groups: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Places group by group, each in random order, and the numbers of ``stratified`` in that order, which rise.
+
+    Group, random bits and place are sorted as one number each, which is faster than to shuffle and then to sort.
+    """
+    count = len(groups)
+    for_place, for_group = np.uint64(count.bit_length()), np.uint64(int(groups.max(initial=0)).bit_length())
+    keys = rng.integers(0, 1 << 64, size=count, dtype=np.uint64) >> for_group
+    keys = (keys >> for_place) << for_place
+    keys |= np.arange(count, dtype=np.uint64)
+    keys |= groups.astype(np.uint64) << (np.uint64(64) - for_group) if for_group else np.uint64(0)
+    keys.sort()
+    order = (keys & ((np.uint64(1) << for_place) - np.uint64(1))).astype(np.int64)
+    sizes = np.bincount(groups)
+    ranks = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return order, (ranks + rng.random(count)) / np.repeat(sizes, sizes)
 
 
 def shared_parts(

@@ -165,6 +165,16 @@ class Dialect:
 _USUAL = Dialect()
 
 
+def require_table_file(path: Path) -> None:
+    """Refuse what is no file, or an empty one."""
+    if not path.exists():
+        raise TableError(f"{path}: no such file")
+    if path.is_dir():
+        raise TableError(f"{path} is a directory; give one file with a table")
+    if path.stat().st_size == 0:
+        raise TableError(f"{path}: the file is empty")
+
+
 def bare_suffix(path: Path) -> str:
     """A file's suffix in small letters, without that of its compression."""
     suffixes = [suffix.lower() for suffix in path.suffixes]

@@ -163,7 +163,7 @@ def narrowed(
     else:
         inside = _cut(inside, mass / mass.sum(), parts, step, single=cells.singletons()[first:last])
     cut = np.concatenate([inside, *_beyond(cells, first, last, step)])
-    cut = _with_values(np.unique(cut), values, integral=cells.integral)
+    cut = with_values(np.unique(cut), values, integral=cells.integral)
     finer = replace(cells, edges=cut)
     sure = evidence(counts[: cells.num_values], noise_scale)
     assert sure is not None
@@ -260,7 +260,7 @@ def on_step(points: Floats, step: float) -> Floats:
     return np.asarray(np.rint(points * inverse) / inverse)
 
 
-def _with_values(edges: Floats, values: Sequence[float], *, integral: bool) -> Floats:
+def with_values(edges: Floats, values: Sequence[float], *, integral: bool) -> Floats:
     """The edges with a cell of its own for every value, inside of them or not, and for zero if that is inside."""
     zero = [0.0] if edges[0] <= 0.0 < edges[-1] else []
     low = np.array([*values, *zero])

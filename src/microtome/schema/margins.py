@@ -25,6 +25,10 @@ _CLEAR = 10.0
 """A bin that shares what common values leave has this many times the share of what is rare."""
 _EVEN = 50.0
 """The same of the bins of a column without common values, where the column does not say how many there are."""
+WIDE = 40
+"""Columns of a table up to which nothing is given up for its width."""
+_LEVELS_IN_ALL = 1600
+"""Levels that the columns of a wider table have together, about."""
 _FEWEST_BINS = 16
 """Bins of such a column where the noise is strong."""
 
@@ -48,6 +52,19 @@ COARSE = Fineness(pool=0.01, most_bins=16, splits_rest=False)
 """For noise on every record: the more levels, the thinner the signal of each."""
 FINE = Fineness(pool=0.0025, most_bins=32, splits_rest=True)
 """For noise on counts: a level that stands out from the noise is worth having."""
+
+
+def for_width(fineness: Fineness, columns: int) -> Fineness:
+    """The same for a table of so many columns: from some number on, fewer levels of each.
+
+    All pairs of columns share one budget, so the noise of a table grows with the number of columns while the records in
+    its cells do not get more: fine cells of a wide table are noise alone. And what a fit costs goes by the square of
+    all levels together.
+    """
+    if columns <= WIDE:
+        return fineness
+    bins = max(_LEVELS_IN_ALL // columns, 2)
+    return Fineness(pool=max(fineness.pool, 0.5 / bins), most_bins=min(fineness.most_bins, bins), splits_rest=False)
 
 
 def project_to_simplex(counts: NDArray[np.float64], total: float) -> NDArray[np.float64]:
@@ -192,7 +209,7 @@ def _bins(bins: int | None, rare_share: float, fineness: Fineness) -> tuple[int,
     """How many bins there are to be, and the least share that one may have."""
     if bins is None:
         even = 1.0 / max(_EVEN * rare_share, 1.0 / fineness.most_bins)
-        bins = max(int(even), _FEWEST_BINS)
+        bins = max(int(even), min(_FEWEST_BINS, fineness.most_bins))
     return bins, min(_CLEAR * rare_share, 1.0 / bins) if fineness.splits_rest else 1.0 / bins
 
 

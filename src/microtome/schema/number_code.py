@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from microtome.errors import SchemaError
 from microtome.schema.cells import NumberCells, numbers_to_arrow
 from microtome.schema.column import Column
-from microtome.schema.column_code import LIKELY, UNKNOWN, ColumnCode, is_line, shared_parts, shares_of_kept
+from microtome.schema.column_code import LIKELY, UNKNOWN, CellCounts, ColumnCode, is_line, shared_parts, shares_of_kept
 from microtome.schema.domain import covering_range
-from microtome.schema.margins import COARSE, Fineness, falling_tails, number_levels, rare_share
+from microtome.schema.margins import falling_tails, number_levels
 from microtome.schema.rounding import RoundedCells, Rounding
 
 
@@ -31,24 +31,19 @@ class NumberCode(ColumnCode):
     @classmethod
     def from_counts(
         cls,
-        column: Column,
         cells: NumberCells,
-        counts: NDArray[np.float64],
+        given: CellCounts,
         *,
-        noise_scale: float,
-        total: float,
-        fineness: Fineness = COARSE,
         rounding: tuple[NDArray[np.float64], float] | None = None,
         likely: tuple[float, float] | None = None,
-        search_noise: tuple[float, ...] = (),
     ) -> NumberCode:
         """Settle bounds, margins and levels of a column from its noisy counts.
 
-        ``fineness`` is for columns that say nothing of it themselves, ``rounding`` the noisy counts of its rounding
-        classes with the standard deviation of their noise, ``likely`` where the search has found its numbers, and
-        ``search_noise`` the noise of that search.
+        ``rounding`` has the noisy counts of its rounding classes with the standard deviation of their noise, ``likely``
+        is where the search has found its numbers.
         """
-        found = not search_noise
+        column, counts, noise_scale, total = given.column, given.counts, given.noise_scale, given.total
+        found = column.is_declared or not given.search_noise
         if likely is not None:
             cells, counts = _trim(cells, counts, noise_scale, total, likely)
             found = float(counts.sum()) > UNKNOWN * total
@@ -61,16 +56,15 @@ class NumberCode(ColumnCode):
             if learns:
                 cells = _closed(cells, rounded)
             single = rounded.singletons(cells)
-        rare = rare_share(noise_scale, total)
         return cls(
             column=column,
             cells=cells,
             counts=counts,
             noise_scale=noise_scale,
             margins=margins,
-            levels=number_levels(cells, margins, column.bins, rare, fineness, single=single),
+            levels=number_levels(cells, margins, column.bins, given.rare, given.fineness, single=single),
             rounding=rounded,
-            search_noise=search_noise,
+            search_noise=given.search_noise,
             found=found,
         )
 

@@ -22,6 +22,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from microtome.schema.alias import AliasTable
 from microtome.schema.cells import NumberCells
 from microtome.schema.column import Column
 from microtome.schema.rounding_classes import SIGNIFICANT, RoundingClasses, rounding_classes
@@ -110,21 +111,17 @@ class RoundedCells:
         return self.rounding.classes.numbers_within(self.cells)
 
     @cached_property
-    def _cumulative(self) -> Floats:
-        """Cell number plus cumulative shares of its classes, all in one rising row."""
+    def _classes(self) -> AliasTable:
+        """The classes of each cell, to draw from."""
         weights = self.rounding.weights(self.cells)
         weights = np.where(weights.sum(axis=1, keepdims=True) > 0.0, weights, self._within)
         weights[:, 0] += weights.sum(axis=1) == 0.0
-        shares = np.cumsum(weights, axis=1) / weights.sum(axis=1, keepdims=True)
-        shares[:, -1] = 1.0
-        rising: Floats = (np.arange(len(shares))[:, None] + shares).ravel()
-        return rising
+        return AliasTable(weights)
 
     def draw(self, cells: NDArray[np.int64], rng: np.random.Generator) -> Floats:
         """A number in each of the given cells."""
         classes = self.rounding.classes
-        found = np.searchsorted(self._cumulative, cells + rng.random(len(cells)), side="right")
-        step = np.clip(found - cells * classes.shape[1], 0, classes.shape[1] - 1)
+        step = self._classes.draw(cells, rng.integers(0, 1 << 32, size=len(cells), dtype=np.uint32))
         numbers = self.cells.draw(cells, rng)
         stepped = np.flatnonzero((step >= classes.between) & (self._within[cells, step] > 0.0))
         cell, step = cells[stepped], step[stepped]

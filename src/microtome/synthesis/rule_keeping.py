@@ -29,7 +29,7 @@ from microtome.schema.rule_clash import example
 from microtome.schema.rules import Rules
 from microtome.schema.time_format import TimeFormat
 from microtome.synthesis.rule_mending import Mending
-from microtome.synthesis.synthetic_rows import CHUNK_ROWS, SyntheticRows
+from microtome.synthesis.synthetic_rows import PIECE_ROWS, SyntheticRows
 
 _REDRAWS = 0x72756C65
 """Keeps the redraws apart from the rows, which have the same seed."""
@@ -93,7 +93,7 @@ class RuleKeeper:
         left = max(_MOST_DRAWS * wanted, _LEAST_DRAWS)
         while found.num_rows < wanted and left > 0:
             lacking = wanted - found.num_rows
-            count = int(np.clip(1.1 * lacking * self._drawn / self._good + 16, 64, min(CHUNK_ROWS, left + 64)))
+            count = int(np.clip(1.1 * lacking * self._drawn / self._good + 16, 64, min(PIECE_ROWS, left + 64)))
             fresh, broken = self._settled(self._fresh(count))
             self._count(broken)
             found = pa.concat_tables([found, fresh.filter(pa.array(~broken))])

@@ -7,12 +7,17 @@ are weighed; those of a network come from a pool of 65,536 a piece of rows, so f
 meets, the same latents are used again.
 
 What is drawn is balanced (``balancing``): tables of many rows scatter less than independent draws would.
+
+Rows are drawn in pieces of a fixed size and handed on in tables of many pieces, so that neither the memory that is used
+nor the rows depend on how they are handed on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +26,16 @@ from numpy.typing import NDArray
 
 from microtome.errors import ModelError
 from microtome.generators import ColumnwiseGenerator, Generator, MixtureGenerator
-from microtome.schema import Codebook, ColumnCode, stratified
+from microtome.schema import Codebook, ColumnCode
 from microtome.synthesis.balancing import BalancedDraws
 from microtome.synthesis.conditions import Condition
+from microtome.synthesis.pool import Pool, Units, units_of
 
 Floats = NDArray[np.float64]
-CHUNK_ROWS = 16_384
+PIECE_ROWS = 16_384
+"""Rows that are drawn at once."""
+CHUNK_PIECES = 4
+"""Pieces that are handed on at once."""
 _POOL_ROWS = 65_536
 
 
@@ -59,29 +68,37 @@ class SyntheticRows:
         return self.generator if isinstance(self.generator, ColumnwiseGenerator) else None
 
     def tables(self, num_rows: int) -> Iterator[pa.Table]:
-        """The rows in pieces that fit in memory."""
-        random = torch.Generator().manual_seed(self.seed)
-        rng = np.random.default_rng(self.seed)
-        codes = self.codes
-        draws = BalancedDraws(codes, num_rows)
-        for first in range(0, num_rows, CHUNK_ROWS):
-            count = min(CHUNK_ROWS, num_rows - first)
-            if self._columnwise is not None:
-                drawn = draws(self._distributions(self._columnwise, count, random, rng), rng)
-                arrays = [
-                    code.draw_values(values, rng) if draws.is_cells(column) else code.draw(values, rng)
-                    for column, (code, values) in enumerate(zip(codes, drawn, strict=True))
-                ]
-            else:
-                levels = self._decoded(count, random)
-                arrays = [code.draw(levels[:, column], rng) for column, code in enumerate(codes)]
-            yield pa.table(arrays, names=[code.column.name for code in codes])
+        """The rows in tables that fit in memory."""
+        pieces = self._pieces(num_rows)
+        while chunk := list(islice(pieces, CHUNK_PIECES)):
+            yield pa.concat_tables(chunk)
 
-    @property
+    def _pieces(self, num_rows: int) -> Iterator[pa.Table]:
+        rng, random = np.random.default_rng(self.seed), torch.Generator().manual_seed(self.seed)
+        names = [code.column.name for code in self.codes]
+        draws = BalancedDraws(self._units, num_rows)
+        for first in range(0, num_rows, PIECE_ROWS):
+            count = min(PIECE_ROWS, num_rows - first)
+            if self._columnwise is None:
+                levels = self._decoded(count, random)
+                arrays = [code.draw(levels[:, column], rng) for column, code in enumerate(self.codes)]
+            else:
+                drawn = draws(self._pool(self._columnwise, count, random), count, rng)
+                arrays = [
+                    code.draw_values(values, rng) if units.are_cells else code.draw(values, rng)
+                    for code, units, values in zip(self.codes, self._units, drawn, strict=True)
+                ]
+            yield pa.table(arrays, names=names)
+
+    @cached_property
     def codes(self) -> list[ColumnCode]:
         """The columns' codes, cut to what the conditions allow."""
         cut = {condition.column: condition.code for condition in self.conditions}
         return [cut.get(column, code) for column, code in enumerate(self.codebook.codes)]
+
+    @cached_property
+    def _units(self) -> list[Units]:
+        return units_of(self.codes)
 
     def _decoded(self, count: int, random: torch.Generator) -> NDArray[np.int64]:
         """Levels of rows from a generator that gives rows and no distributions."""
@@ -89,35 +106,34 @@ class SyntheticRows:
         with torch.no_grad():
             return self.codebook.decode(self.generator(latent).double().numpy())
 
-    def _distributions(
-        self, generator: ColumnwiseGenerator, count: int, random: torch.Generator, rng: np.random.Generator
-    ) -> Floats:
-        """The distribution over levels of each column for every row to be drawn, the conditions observed."""
+    def _pool(self, generator: ColumnwiseGenerator, count: int, random: torch.Generator) -> Pool:
+        """What to draw a piece of rows from: all components of a mixture, or latents of a network."""
+        if self._components is not None:
+            return self._components
+        size = _POOL_ROWS if self.conditions else count
         with torch.no_grad():
-            match generator:
-                case MixtureGenerator():
-                    return self._chosen(generator.components(), generator.weights().numpy(), count, rng)
-            if not self.conditions:
-                return self._normal(generator.probabilities(torch.randn(count, generator.latent_dim, generator=random)))
-            pool = torch.randn(_POOL_ROWS, generator.latent_dim, generator=random)
-            return self._chosen(generator.probabilities(pool), np.ones(_POOL_ROWS), count, rng)
+            latents = torch.randn(size, generator.latent_dim, generator=random)
+            return self._conditioned(generator.probabilities(latents), np.ones(size))
 
-    def _chosen(self, distributions: torch.Tensor, weights: Floats, count: int, rng: np.random.Generator) -> Floats:
-        """Rows of distributions in proportion to their weights and to the probability that they meet the conditions."""
-        found = distributions.double().numpy()
+    @cached_property
+    def _components(self) -> Pool | None:
+        """All components of a mixture, the same for every piece."""
+        match self.generator:
+            case MixtureGenerator() as mixture:
+                with torch.no_grad():
+                    return self._conditioned(mixture.components(), mixture.weights().numpy())
+            case _:
+                return None
+
+    def _conditioned(self, distributions: torch.Tensor, weights: Floats) -> Pool:
+        """Members with weights in proportion to the probability that they meet the conditions, and what these leave."""
+        levels = distributions.double().numpy()
         for condition in self.conditions:
             block = self.codebook.blocks[condition.column]
-            found[:, block.start : block.stop] *= condition.met
-            weights = weights * found[:, block.start : block.stop].sum(axis=1)
-        cumulative = np.cumsum(weights)
-        targets = stratified(np.zeros(count, np.int64), rng) * cumulative[-1]
-        chosen = np.minimum(np.searchsorted(cumulative, targets, side="right"), np.flatnonzero(weights)[-1])
-        return self._normal(torch.from_numpy(found[chosen]))
-
-    def _normal(self, distributions: torch.Tensor) -> Floats:
-        """The same with every column's distribution adding up to one."""
-        rows: Floats = distributions.double().numpy()
+            levels[:, block.start : block.stop] *= condition.met
+            weights = weights * levels[:, block.start : block.stop].sum(axis=1)
+        levels, weights = levels[weights > 0], weights[weights > 0]
         for block in self.codebook.blocks:
-            part = rows[:, block.start : block.stop]
+            part = levels[:, block.start : block.stop]
             part /= part.sum(axis=1, keepdims=True)
-        return rows
+        return Pool(levels=levels, weights=weights, units=self._units)

@@ -25,6 +25,7 @@ from microtome.generators import Generator, MixtureGenerator, RowLayout
 from microtome.published import AggregatesRelease
 from microtome.published.second_moments import combined, level_margins, margin_noise
 from microtome.schema import project_to_simplex
+from microtome.training.certainty import Certainty
 from microtome.training.correlations import Correlations
 from microtome.training.focus import FocusTables
 from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, Judge, LossMix, on_encoded
@@ -72,16 +73,15 @@ def _class_counts(release: AggregatesRelease) -> tuple[Floats, Floats]:
     """
     counts, variance = np.zeros_like(release.first), np.full(release.codebook.dim, np.inf)
     first, pairs = np.array(release.mechanism.first_noise), np.array(release.mechanism.pair_noise)
-    blocks = release.codebook.blocks
-    for index, block in enumerate(blocks):
-        part = slice(block.start, block.stop)
-        found = [(release.first[:, part], first[index] ** 2)] if first[index] > 0 else []
-        for other, noise in zip(blocks, pairs[index], strict=True):
-            if noise > 0:
-                table = release.second[:, part, other.start : other.stop]
-                found.append((table.sum(axis=2), other.width * noise**2))
-        if found:
-            estimates, variances = zip(*found, strict=True)
+    widths = np.array([block.width for block in release.codebook.blocks])
+    sums = np.add.reduceat(release.second, np.cumsum(widths) - widths, axis=2)
+    for index, block in enumerate(release.codebook.blocks):
+        part, others = slice(block.start, block.stop), np.flatnonzero(pairs[index] > 0)
+        estimates = [release.first[:, part]] if first[index] > 0 else []
+        variances = [first[index] ** 2] if first[index] > 0 else []
+        estimates += [sums[:, part, other] for other in others]
+        variances += list(widths[others] * pairs[index, others] ** 2)
+        if estimates:
             counts[:, part], own = combined(estimates, [np.full((1, block.width), one) for one in variances])
             variance[part] = own[0]
     return counts, variance
@@ -152,6 +152,9 @@ class AggregateLoss:
                 halves=not exact,
                 generator=generator,
             )
+        self._certain = (
+            None if release.pivot is not None or not exact else Certainty(release, self._train[0].num_entries)
+        )
         self._codebook = release.codebook
         signal = sum(one.signal() for one in self._trained)
         signal += 0.0 if self._chosen is None else self._chosen.signal(self._chosen.train)
@@ -178,6 +181,8 @@ class AggregateLoss:
             tables = tables + self._focus.errors(self._focus.train, encoded[0])
         if self._chosen is not None:
             tables = tables + self._chosen.error(self._chosen.train, self._train[0].decoded(encoded[0]))
+        if self._certain is not None:
+            tables = tables + self._certain(self._train[0].decoded(encoded[0]))
         loss = tables / self._unit + MARGIN_WEIGHT * margins
         return loss + self._known(distributions) / self._unit if distributions else loss
 

@@ -59,7 +59,7 @@ _DATE_WORDS = frozenset((
 
 
 @dataclass
-class Interpretation:
+class Meaning:
     """One way to understand a column, and what does not fit it.
 
     Attributes:
@@ -106,7 +106,7 @@ class _Plain:
         return values.cast(pa.string())
 
 
-def interpretations(texts: Sequence[str], words: Sequence[str], decimal: str) -> list[Interpretation]:
+def meanings(texts: Sequence[str], words: Sequence[str], decimal: str) -> list[Meaning]:
     """The ways in which most of some texts can be understood, the likelier first; none if they are plain text."""
     texts = [text for text in texts if text not in MISSING_MARKS][:_TRIED]
     tried = pa.array(texts, pa.string())
@@ -123,27 +123,27 @@ def interpretations(texts: Sequence[str], words: Sequence[str], decimal: str) ->
     return found
 
 
-def _candidates(texts: Sequence[str], words: Sequence[str], decimal: str) -> Iterator[Interpretation]:
+def _candidates(texts: Sequence[str], words: Sequence[str], decimal: str) -> Iterator[Meaning]:
     yield from _booleans(texts)
     sign = re.escape(decimal)
     whole = r"^\s*[+-]?(?:0|[1-9]\d*)\s*$"
     measured = rf"^\s*[+-]?(?:(?:0|[1-9]\d*)(?:{sign}\d*)?|{sign}\d+)(?:[eE][+-]?\d+)?\s*$"
     dates = list(_dates(texts, words, decimal))
     yield from (one for one in dates if one.format == _DIGITS_ONLY)
-    yield Interpretation(Kind.INTEGER, _Plain(whole))
-    yield Interpretation(Kind.FLOAT, _Plain(measured))
+    yield Meaning(Kind.INTEGER, _Plain(whole))
+    yield Meaning(Kind.FLOAT, _Plain(measured))
     yield from _formatted_numbers(texts, decimal)
     yield from (one for one in dates if one.format != _DIGITS_ONLY)
 
 
-def _booleans(texts: Sequence[str]) -> Iterator[Interpretation]:
+def _booleans(texts: Sequence[str]) -> Iterator[Meaning]:
     for false, true in (("false", "true"), ("False", "True"), ("FALSE", "TRUE")):
         if set(texts) <= {false, true}:
             written = None if false == "false" else f"{false}/{true}"
-            yield Interpretation(Kind.BOOLEAN, BooleanNotation(false=false, true=true), written)
+            yield Meaning(Kind.BOOLEAN, BooleanNotation(false=false, true=true), written)
 
 
-def _formatted_numbers(texts: Sequence[str], decimal: str) -> Iterator[Interpretation]:
+def _formatted_numbers(texts: Sequence[str], decimal: str) -> Iterator[Meaning]:
     other = "," if decimal == "." else "."
     for prefix, suffix in _affixes(texts):
         for sign, thousands in product((decimal, other), ("", ".", ",", " ", "'", "’")):
@@ -154,14 +154,14 @@ def _formatted_numbers(texts: Sequence[str], decimal: str) -> Iterator[Interpret
             yield _formatted(NumberNotation(prefix=prefix, suffix=suffix, thousands=thousands, decimal=sign), texts)
 
 
-def _formatted(notation: NumberNotation, texts: Sequence[str]) -> Interpretation:
-    """The reading with a notation, which writes as many decimal places as all texts have, if that is one number."""
+def _formatted(notation: NumberNotation, texts: Sequence[str]) -> Meaning:
+    """The meaning in a notation, which writes as many decimal places as all texts have, if that is one number."""
     sign = notation.decimal
     places = {len(one.rpartition(sign)[2]) if sign in one else 0 for one in map(_digits, texts)}
     if places == {0}:
-        return Interpretation(Kind.INTEGER, _WholeOnly(notation), replace(notation, places=0).to_format())
+        return Meaning(Kind.INTEGER, _WholeOnly(notation), replace(notation, places=0).to_format())
     fixed = places.pop() if len(places) == 1 else None
-    return Interpretation(Kind.FLOAT, notation, replace(notation, places=fixed).to_format())
+    return Meaning(Kind.FLOAT, notation, replace(notation, places=fixed).to_format())
 
 
 @dataclass(frozen=True)
@@ -202,24 +202,24 @@ def _affixes(texts: Sequence[str]) -> list[tuple[str, str]]:
     return [*known, ("", "")]
 
 
-def _dates(texts: Sequence[str], words: Sequence[str], decimal: str) -> Iterator[Interpretation]:
+def _dates(texts: Sequence[str], words: Sequence[str], decimal: str) -> Iterator[Meaning]:
     """Dates, times of day and both; eight digits only where the name says that they are a date."""
     some = [one.strip() for one in texts[:_GLANCE]]
     if not any(re.search(r"\d", one) for one in some):
         return
     for clock in _CLOCKS:
-        yield Interpretation(Kind.TIME, TimeFormat.from_text(clock, "time"), clock)
+        yield Meaning(Kind.TIME, TimeFormat.from_text(clock, "time"), clock)
     for date in (*_YEAR_FIRST, *_day_and_month(decimal), *_NAMED_MONTHS):
         format_ = TimeFormat.from_text(date, "date")
         if not any(format_.begins(one) for one in some):
             continue
-        yield Interpretation(Kind.DATE, format_, None if date == "%Y-%m-%d" else date)
+        yield Meaning(Kind.DATE, format_, None if date == "%Y-%m-%d" else date)
         for joint, clock, zone in product(" T", _CLOCKS, _ZONES):
             if joint == " " or date in _YEAR_FIRST:
                 text = f"{date}{joint}{clock}{zone}"
-                yield Interpretation(Kind.DATETIME, TimeFormat.from_text(text, "datetime"), text)
+                yield Meaning(Kind.DATETIME, TimeFormat.from_text(text, "datetime"), text)
     if _DATE_WORDS & set(words):
-        yield Interpretation(Kind.DATE, TimeFormat.from_text(_DIGITS_ONLY, "date"), _DIGITS_ONLY)
+        yield Meaning(Kind.DATE, TimeFormat.from_text(_DIGITS_ONLY, "date"), _DIGITS_ONLY)
 
 
 def _day_and_month(decimal: str) -> Iterator[str]:
