@@ -151,3 +151,46 @@ def test_edit_without_save_leaves_the_file(microtome: Command, tmp_path: Path, m
     assert outcome.code == 1
     assert "nothing was saved" in outcome.err
     assert schema.read_text(encoding="utf-8") == before
+
+
+RULED = """\
+microtome-schema: 1
+drafted: true
+columns:
+  - {name: age, kind: integer, bounds: [0, 99], missing: never}
+  - {name: marital, kind: categorical, categories: [N, M], missing: never}
+  - {name: district, kind: categorical, categories: [A, B], missing: never}
+  - {name: density, kind: float, bounds: [0, 500], missing: never}
+rules:
+  - if age < 15: marital = N
+  - density: {from: district, file: density.csv}
+"""
+
+
+def test_check_and_confirm_read_rules_and_the_files_beside_them(microtome: Command, tmp_path: Path) -> None:
+    path = tmp_path / "schema.yaml"
+    path.write_text(RULED)
+    missing = microtome("schema", "check", path)
+    assert missing.code == 1
+    assert "rule of column 'density': " in missing.err
+    (tmp_path / "density.csv").write_text("district,density\nA,120\nB,85.5\n")
+    assert "4 columns and 2 rules that can hold together, no errors" in microtome("schema", "check", path).out
+    confirmed = microtome("schema", "confirm", path)
+    assert confirmed.code == 0
+    assert "rule: if age < 15: marital = N" in confirmed.out
+    assert path.read_text() == RULED.replace("drafted: true\n", "")
+
+
+def test_check_names_typos_and_clashes_of_rules(microtome: Command, tmp_path: Path) -> None:
+    path = tmp_path / "schema.yaml"
+    head = RULED.partition("rules:")[0]
+    path.write_text(f"{head}rules:\n  - if agee < 15: marital = N\n  - density < 1000\n")
+    wrong = microtome("schema", "check", path)
+    assert wrong.code == 1
+    assert "there is no column 'agee'; did you mean 'age'?" in wrong.err
+    assert "1000 is outside the bounds of 'density', 0 … 500" in wrong.err
+    path.write_text(f"{head}rules:\n  - if age < 15: marital = N\n  - never: age < 10 and marital = N\n  - age < 10\n")
+    clash = microtome("schema", "check", path)
+    assert clash.code == 1
+    assert "rules 'if age < 15: marital = N' and 'never: age < 10 and marital = N' and 'age < 10' clash" in clash.err
+    assert "Traceback" not in wrong.err + clash.err

@@ -172,3 +172,16 @@ def test_directions_that_do_not_span_the_rows_leave_the_columns(tmp_path: Path) 
     found = report(None, planted(), release=release)
     assert isinstance(found.figures.pairs, str)
     assert "says nothing of pairs" in found.html
+
+
+def test_the_public_page_says_in_how_many_rows_the_rules_hold(tmp_path: Path) -> None:
+    columns = tuple(Column(name=name, kind="integer", bounds=(0, 9), missing=False) for name in ("a", "b"))
+    kept = pa.table({"a": [1, 2, 3] * 100, "b": [3, 3, 3] * 100})
+    release = publish(
+        kept, Schema(columns=columns, rules=("a <= b",)), tmp_path / "r.release", kind=ReleaseKind.AGGREGATES
+    )
+    (said,) = [note for note in report(None, kept, release=release).figures.notes if "rule" in note]
+    assert said == "The rule of the schema holds in all 300 rows of the synthetic table."
+    broken = pa.table({"a": [1, 2, 3] * 100, "b": [3, 3, 2] * 100})
+    (said,) = [note for note in report(None, broken, release=release).figures.notes if "rule" in note]
+    assert said.endswith("some break rules of the schema: 'a <= b' in 100.")

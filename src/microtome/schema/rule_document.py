@@ -70,7 +70,12 @@ def with_files(document: Any, folder: Path) -> Any:
     """A document whose rules have tables in place of the names of CSV files beside it."""
     if not isinstance(document, Mapping) or not isinstance(document.get("rules"), list):
         return document
-    return {**document, "rules": [_with_file(entry, folder) for entry in document["rules"]]}
+    rules = []
+    with together() as attempts:
+        for entry in document["rules"]:
+            with attempts:
+                rules.append(_with_file(entry, folder))
+    return {**document, "rules": rules}
 
 
 def _with_file(entry: Any, folder: Path) -> Any:
