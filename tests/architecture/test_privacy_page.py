@@ -60,9 +60,8 @@ def test_numbers_that_a_record_touches(neighbours: Neighbours) -> None:
     wanted = settings(neighbours=neighbours, kind=ReleaseKind.AGGREGATES)
     tables = plan_tables(wanted, SCHEMA, ())
     pairs, triples = columns * (columns - 1) / 2, (columns - 1) * (columns - 2) / 2
-    assert touched_by(tables.events) == factor * (
-        pairs + triples + wanted.triples
-    )  # by the focus, and chosen by the second round
+    # Tables of three columns: by the focus, which is the schema's target, and those that the second round may choose.
+    assert touched_by(tables.events) == factor * (pairs + triples + wanted.triples)
 
 
 def test_bounds_of_levels() -> None:
