@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +37,7 @@ _WITHIN_LEVELS = 6
 _MOST_DRAWS = 16
 """Rows of the model that are drawn at most, on average, for one that breaks a rule."""
 _LEAST_DRAWS = 4096
+"""Rows that are drawn however few are needed, and at most where not even one in ``_MOST_DRAWS`` has kept the rules."""
 _DONORS = 1024
 
 
@@ -90,7 +90,8 @@ class RuleKeeper:
         """As many rows as failed, from the model; mended where the model hardly ever keeps the rules."""
         wanted = failed.num_rows
         found = failed.slice(0, 0) if self._spare is None else self._spare
-        left = max(_MOST_DRAWS * wanted, _LEAST_DRAWS)
+        hopeless = self._drawn > _LEAST_DRAWS and self._good * _MOST_DRAWS < self._drawn
+        left = _LEAST_DRAWS if hopeless else max(_MOST_DRAWS * wanted, _LEAST_DRAWS)
         while found.num_rows < wanted and left > 0:
             lacking = wanted - found.num_rows
             count = int(np.clip(1.1 * lacking * self._drawn / self._good + 16, 64, min(PIECE_ROWS, left + 64)))
@@ -106,8 +107,7 @@ class RuleKeeper:
         return found if not lacking else pa.concat_tables([found, self._mended(failed.slice(0, lacking))])
 
     def _fresh(self, count: int) -> pa.Table:
-        seed = int(self._rng.integers(2**62))
-        return pa.concat_tables(replace(self._rows, seed=seed).tables(count))
+        return pa.concat_tables(self._rows.tables(count, seed=int(self._rng.integers(2**62))))
 
     def _settled(self, table: pa.Table) -> tuple[pa.Table, Bools]:
         """Rows with computed columns, and numbers drawn anew within levels where rules are broken; what still is."""
