@@ -112,14 +112,28 @@ class RuleKeeper:
     def _settled(self, table: pa.Table) -> tuple[pa.Table, Bools]:
         """Rows with computed columns, and numbers drawn anew within levels where rules are broken; what still is."""
         table, broken = self._computed(table)
-        for _ in range(_WITHIN_LEVELS if self._measured else 0):
-            places = np.flatnonzero(broken)
+        places = self._movable(table, np.flatnonzero(broken))
+        for _ in range(_WITHIN_LEVELS):
+            places = places[broken[places]]
             if not len(places):
                 break
             again, still = self._computed(self._redrawn(table.take(places)))
             table = _with_rows(table, places[~still], again.filter(pa.array(~still)))
             broken[places] = still
         return table, broken
+
+    def _movable(self, table: pa.Table, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows that other numbers could put right: no rule is broken that is about categories alone."""
+        measured = set(self._measured)
+        named = [rule for rule in self._rules.checks if not measured & set(rule.columns)]
+        if not measured or not len(places):
+            return places[:0]
+        if not named:
+            return places
+        columns = list(dict.fromkeys(name for rule in named for name in rule.columns))
+        extents = self._rules.extents(table.select(columns).take(places), columns)
+        stuck: Bools = np.logical_or.reduce([rule.fails(extents) for rule in named])
+        return places[~stuck]
 
     def _computed(self, table: pa.Table) -> tuple[pa.Table, Bools]:
         """Rows with the columns that follow from others, as they will be written, and which of them are broken."""
