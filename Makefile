@@ -81,6 +81,12 @@ bench-release: $(STAMP)
 bench-kernel: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kernel_speed.py
 
+# Drawing against Arrow's writing, counting against DuckDB, and tables of 400 columns.
+bench-speed: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sample_speed.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/count_speed.py
+	$(BIN)/python benchmarks/wide_tables.py
+
 bench-quality: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py --losses --tasks PublicCoverage

@@ -40,6 +40,9 @@ def main() -> None:
     parts += mnist_section()
     parts += adaptation_section()
     parts += _throughput()
+    parts += _sampling()
+    parts += _counting()
+    parts += _width()
     parts += _kernel()
     PAGE.write_text("\n\n".join(part.strip() for part in parts if part) + "\n", encoding="utf-8")
     if comparison.runs:
@@ -171,6 +174,80 @@ def _throughput() -> list[str]:
     ]
     heading = ["rows", "rows/s", "time / floor", "core seconds / floor", "peak memory, MiB", "file, MiB"]
     return ["## Throughput of `release`", document["floor"], table(heading, rows)]
+
+
+def _sampling() -> list[str]:
+    document = _read("sample_speed")
+    if document is None:
+        return []
+    rows = [
+        [
+            size["table"],
+            size["columns"],
+            f"{size['rows']:,}",
+            f"{size['rows_a_core_second']['draw']:,.0f}",
+            f"{size['ratio_to_arrow']['draw']:.1f}",
+            f"{size['rows_a_core_second']['to file']:,.0f}",
+            f"{size['ratio_to_arrow']['to file']:.1f}",
+            f"{size['peak_mebibytes']:,.0f}",
+        ]
+        for size in document["sizes"]
+    ]
+    heading = [
+        "table",
+        "columns",
+        "rows",
+        "rows drawn a core second",
+        "time / Arrow's writing",
+        "to a file",
+        "time / Arrow's",
+    ]
+    return ["## Speed of `sample`", document["what"], table([*heading, "peak memory, MiB"], rows)]
+
+
+def _counting() -> list[str]:
+    document = _read("count_speed")
+    if document is None:
+        return []
+    share = "one-hot product, a fiftieth of the rows"
+    rows = [
+        [
+            name,
+            *(f"{run['core_seconds'][way]:.2f}" for way in ("ours", "DuckDB", share)),
+            f"{run['ratio_to_duckdb']:.2f}",
+            "yes" if run["counts_agree"] else "no",
+        ]
+        for name, run in document["tables"].items()
+    ]
+    size = document["configuration"]
+    return [
+        f"## Counting all pairs of {size['columns']} columns, {size['rows']:,} rows",
+        document["what"] + " Core seconds:",
+        table(["", "ours", "DuckDB", share, "ours / DuckDB", "counts agree"], rows),
+    ]
+
+
+def _width() -> list[str]:
+    document = _read("wide_tables")
+    if document is None:
+        return []
+    rows = [
+        [
+            size["columns"],
+            f"{size['epsilon']:g}",
+            size["levels"],
+            *(
+                f"{size[part]['seconds']:.0f} ({size[part]['core_seconds']:.0f})"
+                for part in ("release", "fit", "sample")
+            ),
+            f"{size['peak_mebibytes']:,.0f}",
+            *(f"{pairs['synthetic']:.3f} / {pairs['independent columns']:.3f}" for pairs in size["pairs"].values()),
+        ]
+        for size in document["sizes"]
+    ]
+    heading = ["columns", "ε", "levels", "release, s (core s)", "fit", "sample", "peak memory, MiB"]
+    heading += ["pair TV within groups / independent", "across groups / independent"]
+    return [f"## Wide tables, {document['configuration']['rows']:,} rows", document["what"], table(heading, rows)]
 
 
 def _kernel() -> list[str]:

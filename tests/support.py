@@ -33,7 +33,7 @@ from microtome.private import (
     TableSource,
     open_table,
     randomness,
-    table_source,
+    sliced_rows,
 )
 from microtome.private.profile import Tally, total_weight
 from microtome.private.profile_budget import ProfileBudget
@@ -246,4 +246,4 @@ def sorted_rows(rows: np.ndarray) -> np.ndarray:
 
 def levels_of(table: pa.Table, codebook: Codebook) -> np.ndarray:
     """The level of every value of a table."""
-    return table_source.levels_of(table.combine_chunks(), codebook)
+    return sliced_rows.levels_of(table.combine_chunks(), codebook)

@@ -52,6 +52,7 @@ FIRST_TIER = {
     "accounting/ledger.py": "what was spent, what is left",
     "private/reservation.py": "one reservation a release",
     "private/passes.py": "what a pass is",
+    "private/sliced_rows.py": "noisy rows of a table",
     "private/table_source.py": "the passes over a table",
     "private/door.py": "the door: everything above, in order",
 }
@@ -60,6 +61,7 @@ FIRST_TIER = {
 SECOND_TIER = {
     "api.py": "the public function",
     "private/number_search.py": "what to ask next of undeclared numbers, by noisy answers alone",
+    "private/value_search.py": "the same of common numbers",
     "private/category_search.py": "the same of undeclared categories",
     "private/pipeline.py": "blocks on several threads",
     "private/memory.py": "refusal of what does not fit",

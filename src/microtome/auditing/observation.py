@@ -23,8 +23,8 @@ from microtome.private import Door, SystemRandomness
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_source import ClassRows
 from microtome.private.shuffling import Shuffler
+from microtome.private.sliced_rows import sampled
 from microtome.private.slicing import SlicingMechanism
-from microtome.private.table_source import sampled
 from microtome.progress import untold
 from microtome.published import (
     AggregatesRelease,

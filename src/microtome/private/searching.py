@@ -23,7 +23,8 @@ from microtome.private.passes import Pass, Published
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import Randomness
 from microtome.private.value_search import ValueFinding
-from microtome.schema import Cells, Column, NumberCells, Schema, initial_cells, rounding_classes
+from microtome.schema import Cells, Column, Schema, initial_cells, rounding_classes
+from microtome.schema.grid import number_cells
 
 SEARCH_HISTOGRAMS = 3 + number_search.REFINEMENTS
 """The most histograms of a column's search, that of rounding not counted: scale, buckets, numbers, and finer cells."""
@@ -144,9 +145,7 @@ def start_search(schema: Schema, budget: ProfileBudget, following: Following) ->
 
 def _start(place: int, column: Column) -> Finding | None:
     """What the search for a column begins with; ``None`` where there is nothing to be found."""
-    if is_looked_through(column):
-        cells = initial_cells(column)
-        assert isinstance(cells, NumberCells)
+    if is_looked_through(column) and (cells := number_cells(column)) is not None:
         return ValueFinding(index=place, column=column, cells=cells)
     if not is_searched(column):
         return None

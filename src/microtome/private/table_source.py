@@ -28,11 +28,9 @@ from microtome.private.aggregating import (
     round_candidates,
     table_bytes,
 )
-from microtome.private.cell_index import cell_indices
 from microtome.private.domain import Domain
 from microtome.private.memory import check_memory, profile_bytes
-from microtome.private.passes import Blocks, Pass, Plan, Published
-from microtome.private.pipeline import ordered_map
+from microtome.private.passes import Pass, Plan, Published
 from microtome.private.plan import (
     ProfilePlan,
     SlicePlan,
@@ -44,22 +42,20 @@ from microtome.private.plan import (
 )
 from microtome.private.profile import Profile, Tally, least_noise
 from microtome.private.profile_budget import ProfileBudget
-from microtome.private.randomness import GRID, Randomness, poisson_sample
+from microtome.private.randomness import GRID, Randomness
 from microtome.private.searching import start_search
 from microtome.private.second_round import TripleTally, expected_tables
-from microtome.private.shuffling import Shuffler
+from microtome.private.sliced_rows import SlicedRows, levels_of
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import PrivateTable
 from microtome.progress import Tell
 from microtome.published import (
     AggregateMechanism,
-    ContainerWriter,
     Focus,
     Mechanism,
     ReleaseKind,
     Triples,
     check_space,
-    digest,
 )
 from microtome.schema import Codebook, Schema, largest_dim
 from microtome.schema.margins import rare_share
@@ -340,107 +336,6 @@ class _Rows:
         law = self.slices.for_rows(longest).law
         check_memory(_COPIES_IN_MEMORY * 8 * law.dim * law.count, origin)
         return 2 * padded_rows(self.settings, num_records) * law.count + 8 * longest * law.count
-
-
-@dataclass(frozen=True, kw_only=True)
-class SlicedRows:
-    """Noisy slices of all sampled records and of the null rows that pad them, in random order.
-
-    Attributes:
-        codebook: The code of the rows.
-        slicing: The mechanism.
-        num_rows: Rows in the file.
-        subsample: Rate of the Poisson sample, or ``None`` for all records.
-        run: How the work is done.
-    """
-
-    codebook: Codebook
-    slicing: SlicingMechanism
-    num_rows: int
-    subsample: float | None
-    run: RunSettings
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows of the file, and numbers a row."""
-        return self.num_rows, self.slicing.directions.shape[1]
-
-    @property
-    def bin_rows(self) -> int:
-        """Rows that are shuffled, and checked, together."""
-        return max(1, self.run.bin_entries // self.shape[1])
-
-    @property
-    def num_bins(self) -> int:
-        """Checksums of the rows."""
-        return -(-self.num_rows // self.bin_rows)
-
-    def write(self, file: ContainerWriter, blocks: Blocks) -> list[str]:
-        """Write all rows; gives the checksum of every bin."""
-        shuffler = Shuffler(
-            num_rows=self.num_rows,
-            bin_rows=self.bin_rows,
-            stream=self.slicing.randomness.stream("shuffle"),
-            write=file.write_rows,
-            read=file.read_rows,
-        )
-        for rows in ordered_map(self._noisy, self._items(blocks), threads=self.run.threads):
-            shuffler.add(rows)
-        return [digest(rows.data) for rows in shuffler.finish(threads=self.run.threads)]
-
-    @property
-    def _width(self) -> int:
-        return int(max(self.slicing.directions.shape))
-
-    def _noisy(self, item: tuple[int, pa.Table | int]) -> NDArray[np.int16]:
-        """Noisy slices of a block of records, or of so many null rows.
-
-        They are made in pieces, each with a stream of its own, that stay in a core's cache.
-        """
-        number, block = item
-        levels = None if isinstance(block, int) else levels_of(block, self.codebook)
-        num_rows = block if levels is None else len(levels)
-        step = max(64, self.run.piece_entries // self._width)
-        pieces = -(-self.run.block_rows(self._width) // step)
-        noisy = np.empty((num_rows, self.shape[1]), np.int16)
-        for piece, first in enumerate(range(0, num_rows, step)):
-            part = slice(first, min(first + step, num_rows))
-            rows = (
-                np.zeros((part.stop - part.start, self.codebook.dim))
-                if levels is None
-                else self.codebook.encode(levels[part])
-            )
-            noisy[part] = self.slicing(rows, number * pieces + piece)
-        return noisy
-
-    def _items(self, blocks: Blocks) -> Iterator[tuple[int, pa.Table | int]]:
-        """The records that are sampled, block by block, and the null rows that they leave room for."""
-        stream = self.slicing.randomness.stream("sample")
-        number = kept = 0
-        for block in blocks("slices", self._width):
-            chosen = sampled(block.num_rows, self.subsample, self.num_rows - kept, stream)
-            taken = block if chosen is None else block.take(pa.array(chosen))
-            kept += taken.num_rows
-            yield number, taken
-            number += 1
-        step = self.run.block_rows(self._width)
-        for first in range(kept, self.num_rows, step):
-            yield number, min(step, self.num_rows - first)
-            number += 1
-
-
-def sampled(num_records: int, rate: float | None, room: int, stream: np.random.Generator) -> NDArray[np.int64] | None:
-    """Which of the next records are in the sample, ``None`` for all; what finds no room is dropped (a failure)."""
-    return None if rate is None else np.flatnonzero(poisson_sample(num_records, rate, stream))[:room]
-
-
-def levels_of(block: pa.Table, codebook: Codebook) -> NDArray[np.int64]:
-    """The level of every value of a block (rows × columns)."""
-    levels = np.empty((len(codebook.codes), block.num_rows), np.int64)
-    for index, code in enumerate(codebook.codes):
-        cells = cell_indices(block.column(index).combine_chunks(), code.column, code.cells)
-        np.take(code.levels, cells, out=levels[index])
-    return levels.T
 
 
 def _longest(settings: PrivacySettings, schema: Schema, profile: ProfilePlan, num_records: int) -> int:
