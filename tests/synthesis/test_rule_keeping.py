@@ -19,6 +19,7 @@ from microtome.errors import ModelError, SchemaError
 from microtome.generators import MixtureGenerator, MixtureSettings, RowLayout
 from microtome.schema import Codebook, initial_cells
 from microtome.schema.code_kinds import code_from_counts
+from microtome.schema.column_code import CellCounts
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.table_model import TableModel
 from support import publish
@@ -34,7 +35,7 @@ COLUMNS = (
     Column(name="discharge", kind="date", bounds=("2020-01-01", "2021-03-31"), missing=True),
     Column(name="stay", kind="integer", bounds=(0, 455), missing=True),
     Column(name="a", kind="float", bounds=(0, 10), missing=False, format="0.00"),
-    Column(name="b", kind="float", bounds=(0, 10), missing=False),
+    Column(name="b", kind="float", bounds=(0, 10), missing=False, format="0.00"),
     Column(name="total", kind="float", bounds=(0, 20), missing=False, format="0.00"),
     Column(name="district", kind="categorical", categories=("A", "B", "C"), missing=False),
     Column(name="density", kind="float", bounds=(0, 5000), missing=False),
@@ -106,7 +107,8 @@ def made_up(schema: Schema, *, seed: int = 0, components: int = 8, margins: Any 
         cells = initial_cells(column)
         assert cells is not None
         counts = rng.integers(1, 100, len(cells)).astype(float) if margins is None else margins(column, cells)
-        codes.append(code_from_counts(column, cells, counts, noise_scale=0.1, total=float(counts.sum())))
+        given = CellCounts(column=column, counts=counts, noise_scale=0.1, total=float(counts.sum()))
+        codes.append(code_from_counts(cells, given))
     codebook = Codebook(codes=tuple(codes), centred=True)
     shares = torch.tensor(np.concatenate([code.level_margins for code in codes])[None], dtype=torch.float32)
     generator = MixtureGenerator(RowLayout.of(codebook), shares, MixtureSettings(components=components))
@@ -189,6 +191,14 @@ def test_numbers_in_one_level_are_put_in_order_without_leaving_it() -> None:
     columns = tuple(Column(name=name, kind="float", bounds=(0, 1), missing=False, bins=2) for name in ("x", "y"))
     frame = drawn(made_up(Schema(columns=columns, rules=("x < y",))), 20_000)
     assert (frame["x"] < frame["y"]).all()
+
+
+def test_a_sum_with_fewer_digits_than_its_parts_is_their_rounded_sum() -> None:
+    columns = [Column(name=name, kind="float", bounds=(0, 10), missing=False) for name in ("a", "b")]
+    total = Column(name="total", kind="float", bounds=(0, 20), missing=False, format="0.0")
+    frame = drawn(made_up(Schema(columns=(*columns, total), rules=("total = a + b",))), 5000)
+    assert ((frame["total"] - frame["a"] - frame["b"]).abs() < 0.05 + 1e-9).all()
+    assert frame["a"].nunique() > 1000
 
 
 def test_a_rule_that_the_model_never_keeps_is_kept_by_mending() -> None:

@@ -19,7 +19,8 @@ from microtome.schema.scale import Scale
 _DIGITS = 12
 """Significant digits that a sum of decimals is rounded to, so that 0.1 + 0.2 is 0.3."""
 _SLACK, _SINGLE_SLACK = 1e-9, 1e-6
-"""By how much a stored sum may differ from its parts, in units of the largest, of 64 and of 32 bits."""
+"""By how much a stored sum may differ from its parts, in units of the largest, of 64 and of 32 bits; besides, it is
+rounded to the digits that its format keeps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +121,9 @@ class Sum:
             largest = np.maximum(largest, np.maximum(np.abs(part.low), np.abs(part.high)))
             absent = absent | part.absent
         single = self.target.column.dtype == "float32"
-        slack = 0.0 if self.target.step is not None else (_SINGLE_SLACK if single else _SLACK) * largest
+        slack = np.zeros(())
+        if self.target.step is None:
+            slack = (_SINGLE_SLACK if single else _SLACK) * (largest + self.target.rounding) + self.target.rounding
         return ~absent & ((own.low > high + slack) | (own.high < low - slack))
 
 

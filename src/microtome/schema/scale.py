@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells, numbers_to_arrow
 from microtome.schema.column import Column, Value
 from microtome.schema.formula import Bools, Extent, Floats
+from microtome.schema.notation import NumberNotation
 
 Ints = NDArray[np.int64]
 NOWHERE = math.inf
@@ -56,6 +57,15 @@ class Scale:
         if self.names is not None or self.column.kind.is_integral or "int" in self.column.dtype:
             return 1.0
         return None
+
+    @property
+    def rounding(self) -> float:
+        """Half of the last digit that its format keeps; 0 where it keeps all."""
+        match self.column.notation:
+            case NumberNotation(places=int() as places):
+                return 0.5 * 10.0**-places
+            case _:
+                return 0.0
 
     def place(self, value: Value) -> float:
         """The place of a value."""

@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +37,7 @@ _WITHIN_LEVELS = 6
 _MOST_DRAWS = 16
 """Rows of the model that are drawn at most, on average, for one that breaks a rule."""
 _LEAST_DRAWS = 4096
+"""Rows that are drawn however few are needed, and at most where not even one in ``_MOST_DRAWS`` has kept the rules."""
 _DONORS = 1024
 
 
@@ -90,7 +90,8 @@ class RuleKeeper:
         """As many rows as failed, from the model; mended where the model hardly ever keeps the rules."""
         wanted = failed.num_rows
         found = failed.slice(0, 0) if self._spare is None else self._spare
-        left = max(_MOST_DRAWS * wanted, _LEAST_DRAWS)
+        hopeless = self._drawn > _LEAST_DRAWS and self._good * _MOST_DRAWS < self._drawn
+        left = _LEAST_DRAWS if hopeless else max(_MOST_DRAWS * wanted, _LEAST_DRAWS)
         while found.num_rows < wanted and left > 0:
             lacking = wanted - found.num_rows
             count = int(np.clip(1.1 * lacking * self._drawn / self._good + 16, 64, min(PIECE_ROWS, left + 64)))
@@ -106,20 +107,33 @@ class RuleKeeper:
         return found if not lacking else pa.concat_tables([found, self._mended(failed.slice(0, lacking))])
 
     def _fresh(self, count: int) -> pa.Table:
-        seed = int(self._rng.integers(2**62))
-        return pa.concat_tables(replace(self._rows, seed=seed).tables(count))
+        return pa.concat_tables(self._rows.tables(count, seed=int(self._rng.integers(2**62))))
 
     def _settled(self, table: pa.Table) -> tuple[pa.Table, Bools]:
         """Rows with computed columns, and numbers drawn anew within levels where rules are broken; what still is."""
         table, broken = self._computed(table)
-        for _ in range(_WITHIN_LEVELS if self._measured else 0):
-            places = np.flatnonzero(broken)
+        places = self._movable(table, np.flatnonzero(broken))
+        for _ in range(_WITHIN_LEVELS):
+            places = places[broken[places]]
             if not len(places):
                 break
             again, still = self._computed(self._redrawn(table.take(places)))
             table = _with_rows(table, places[~still], again.filter(pa.array(~still)))
             broken[places] = still
         return table, broken
+
+    def _movable(self, table: pa.Table, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows that other numbers could put right: no rule is broken that is about categories alone."""
+        measured = set(self._measured)
+        named = [rule for rule in self._rules.checks if not measured & set(rule.columns)]
+        if not measured or not len(places):
+            return places[:0]
+        if not named:
+            return places
+        columns = list(dict.fromkeys(name for rule in named for name in rule.columns))
+        extents = self._rules.extents(table.select(columns).take(places), columns)
+        stuck: Bools = np.logical_or.reduce([rule.fails(extents) for rule in named])
+        return places[~stuck]
 
     def _computed(self, table: pa.Table) -> tuple[pa.Table, Bools]:
         """Rows with the columns that follow from others, as they will be written, and which of them are broken."""

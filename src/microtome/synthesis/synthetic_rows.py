@@ -67,14 +67,14 @@ class SyntheticRows:
         """The generator, if it gives distributions and not only rows."""
         return self.generator if isinstance(self.generator, ColumnwiseGenerator) else None
 
-    def tables(self, num_rows: int) -> Iterator[pa.Table]:
-        """The rows in tables that fit in memory."""
-        pieces = self._pieces(num_rows)
+    def tables(self, num_rows: int, *, seed: int | None = None) -> Iterator[pa.Table]:
+        """The rows in tables that fit in memory, or others under another seed."""
+        pieces = self._pieces(num_rows, self.seed if seed is None else seed)
         while chunk := list(islice(pieces, CHUNK_PIECES)):
             yield pa.concat_tables(chunk)
 
-    def _pieces(self, num_rows: int) -> Iterator[pa.Table]:
-        rng, random = np.random.default_rng(self.seed), torch.Generator().manual_seed(self.seed)
+    def _pieces(self, num_rows: int, seed: int) -> Iterator[pa.Table]:
+        rng, random = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
         names = [code.column.name for code in self.codes]
         draws = BalancedDraws(self._units, num_rows)
         for first in range(0, num_rows, PIECE_ROWS):
