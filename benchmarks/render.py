@@ -189,7 +189,7 @@ def _sampling() -> list[str]:
             f"{size['ratio_to_arrow']['draw']:.1f}",
             f"{size['rows_a_core_second']['to file']:,.0f}",
             f"{size['ratio_to_arrow']['to file']:.1f}",
-            f"{size['peak_mebibytes']:,.0f}",
+            f"{size['peak_mebibytes']:,.0f}" if "peak_mebibytes" in size else "–",
         ]
         for size in document["sizes"]
     ]
