@@ -227,7 +227,7 @@ def residual_blocks(moments: ReleasedMoments, settings: MomentSettings) -> Float
     if settings.simplex:
         residual -= _block_means(residual, moments.blocks)
         residual -= _block_means(residual.T, moments.blocks).T
-    if settings.denoising is Denoising.NONE:
+    if not settings.denoising.shrinks:
         for start, stop in moments.blocks:
             residual[start:stop, start:stop] = 0.0
         return residual

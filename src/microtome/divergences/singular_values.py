@@ -30,6 +30,15 @@ class Denoising(Enum):
     SOFT = "soft"
     OPTIMAL = "optimal"
 
+    @property
+    def shrinks(self) -> bool:
+        """Whether anything is done."""
+        match self:
+            case Denoising.NONE:
+                return False
+            case Denoising.HARD | Denoising.SOFT | Denoising.OPTIMAL:
+                return True
+
 
 def denoise(
     matrix: Float[Tensor, "p q"],
@@ -57,7 +66,7 @@ def shrink(
 ) -> Float[Tensor, " r"]:
     """The rule on singular values alone, for a p×q matrix (`freedom`) under noise of the given level."""
     p, q = freedom
-    if rule is Denoising.NONE or noise_level == 0.0 or min(p, q) < 1:
+    if not rule.shrinks or noise_level == 0.0 or min(p, q) < 1:
         return values
     unit = noise_level * math.sqrt(max(p, q))
     shrunk: Tensor = unit * _in_units(values / unit, min(p, q) / max(p, q), rule)
