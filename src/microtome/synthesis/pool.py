@@ -53,10 +53,10 @@ class Units:
         return len(self.share)
 
 
-def units_of(codes: Sequence[ColumnCode]) -> list[Units]:
-    """The units of all columns: cells of categories as long as there are not too many of them."""
+def units_of(codes: Sequence[ColumnCode], *, by_cell: bool = True) -> list[Units]:
+    """The units of all columns: cells of categories, if wanted, as long as there are not too many of them."""
     first = np.cumsum([0, *(code.num_levels for code in codes)]).tolist()
-    cells = [code.column.kind.is_categorical and len(code.cells) <= _MOST_CELLS for code in codes]
+    cells = [by_cell and code.column.kind.is_categorical and len(code.cells) <= _MOST_CELLS for code in codes]
     places = list(zip(codes, first[:-1], cells, strict=True))
     units = [Units.of(code, start, by_cell=by_cell) for code, start, by_cell in places]
     if sum(map(len, units)) <= MOST_UNITS:

@@ -6,7 +6,8 @@ the conditions leave of them, and all others as always. The latents of a mixture
 are weighed; those of a network come from a pool of 65,536 a piece of rows, so for conditions that hardly any latent
 meets, the same latents are used again.
 
-What is drawn is balanced (``balancing``): tables of many rows scatter less than independent draws would.
+What is drawn is balanced (``balancing``): tables of many rows scatter less than independent draws would. Numbers that
+go together do so inside of their bins too (``within_bins``).
 
 Rows are drawn in pieces of a fixed size and handed on in tables of many pieces, so that neither the memory that is used
 nor the rows depend on how they are handed on.
@@ -30,6 +31,7 @@ from microtome.schema import Codebook, ColumnCode
 from microtome.synthesis.balancing import BalancedDraws
 from microtome.synthesis.conditions import Condition
 from microtome.synthesis.pool import Pool, Units, units_of
+from microtome.synthesis.within_bins import WithinBins
 
 Floats = NDArray[np.float64]
 PIECE_ROWS = 16_384
@@ -37,6 +39,7 @@ PIECE_ROWS = 16_384
 CHUNK_PIECES = 4
 """Pieces that are handed on at once."""
 _POOL_ROWS = 65_536
+_PILOT_SEED = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,17 +81,34 @@ class SyntheticRows:
         names = [code.column.name for code in self.codes]
         draws = BalancedDraws(self._units, num_rows)
         for first in range(0, num_rows, PIECE_ROWS):
-            count = min(PIECE_ROWS, num_rows - first)
-            if self._columnwise is None:
-                levels = self._decoded(count, random)
-                arrays = [code.draw(levels[:, column], rng) for column, code in enumerate(self.codes)]
-            else:
-                drawn = draws(self._pool(self._columnwise, count, random), count, rng)
-                arrays = [
-                    code.draw_values(values, rng) if units.are_cells else code.draw(values, rng)
-                    for code, units, values in zip(self.codes, self._units, drawn, strict=True)
-                ]
-            yield pa.table(arrays, names=names)
+            drawn = self._units_drawn(draws, min(PIECE_ROWS, num_rows - first), rng, random)
+            arrays = [
+                code.draw_values(values, rng) if units.are_cells else code.draw(values, rng)
+                for code, units, values in zip(self.codes, self._units, drawn, strict=True)
+            ]
+            yield pa.table(self._within_bins.dealt(arrays, self._levels(drawn), rng), names=names)
+
+    def _units_drawn(
+        self, draws: BalancedDraws, count: int, rng: np.random.Generator, random: torch.Generator
+    ) -> list[NDArray[np.int64]]:
+        """What is drawn of every column, as its units have it."""
+        if self._columnwise is None:
+            return list(self._decoded(count, random).T)
+        return draws(self._pool(self._columnwise, count, random), count, rng)
+
+    def _levels(self, drawn: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+        """The levels of what was drawn."""
+        return [
+            code.levels[values] if units.are_cells else values
+            for code, units, values in zip(self.codes, self._units, drawn, strict=True)
+        ]
+
+    @cached_property
+    def _within_bins(self) -> WithinBins:
+        """What rows of the model say of numbers inside of bins; the same whatever rows are drawn after them."""
+        rng, random = np.random.default_rng(_PILOT_SEED), torch.Generator().manual_seed(_PILOT_SEED)
+        draws = BalancedDraws(self._units, PIECE_ROWS)
+        return WithinBins(self.codes, self._levels(self._units_drawn(draws, PIECE_ROWS, rng, random)), rng)
 
     @cached_property
     def codes(self) -> list[ColumnCode]:
@@ -98,7 +118,7 @@ class SyntheticRows:
 
     @cached_property
     def _units(self) -> list[Units]:
-        return units_of(self.codes)
+        return units_of(self.codes, by_cell=self._columnwise is not None)
 
     def _decoded(self, count: int, random: torch.Generator) -> NDArray[np.int64]:
         """Levels of rows from a generator that gives rows and no distributions."""
