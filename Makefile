@@ -16,7 +16,7 @@ NEWEST ?= $(shell for minor in 19 18 17 16 15 14 13 12 11; do \
   python3.$$minor -c "" 2> /dev/null && echo python3.$$minor && break; done)
 TESTS ?= tests
 
-.PHONY: demo test test-all test-newest coverage architecture browser lint format bench bench-env bench-release bench-kernel bench-forecast bench-speed bench-quality bench-verdicts bench-mnist bench-adaptation bench-report audit reliability clean
+.PHONY: demo test test-all test-newest coverage architecture browser lint format bench bench-env bench-release bench-kernel bench-forecast bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-report audit reliability clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
@@ -86,6 +86,10 @@ bench-speed: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sample_speed.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/count_speed.py
 	$(BIN)/python benchmarks/wide_tables.py
+
+# Trees on synthetic rows, and the ceiling at a large epsilon.
+bench-trees: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/trees.py
 
 bench-quality: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py

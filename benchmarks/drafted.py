@@ -76,9 +76,9 @@ class Example:
         return replace(draft, columns=tuple(columns)).confirm()
 
 
-def housing(seed: int) -> Example:
+def housing(seed: int, rows: int | None = 16_512) -> Example:
     frame = pd.read_parquet(data_folder() / "housing" / "california_housing_1990.parquet")
-    return _example(frame, _HOUSING, "median_house_value", seed, rows=16_512)
+    return _example(frame, _HOUSING, "median_house_value", seed, rows=rows)
 
 
 def german_credit(seed: int) -> Example:
@@ -105,7 +105,7 @@ TABLES: dict[str, Callable[[int], Example]] = {
 }
 
 
-def _example(frame: pd.DataFrame, bounds: Bounds, target: str, seed: int, *, rows: int) -> Example:
+def _example(frame: pd.DataFrame, bounds: Bounds, target: str, seed: int, *, rows: int | None) -> Example:
     chosen = np.random.default_rng(seed).permutation(len(frame))[:rows]
     columns = tuple(_declared(frame[name], bounds.get(str(name))) for name in frame.columns)
     return Example(frame=frame.iloc[chosen].reset_index(drop=True), declared=Schema(columns=columns, target=target))

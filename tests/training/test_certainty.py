@@ -1,0 +1,78 @@
+"""Columns that follow from another do so in synthetic rows, and no other table is charged for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import microtome as mt
+from microtome.generators import MixtureSettings
+from microtome.published import AggregatesRelease
+from microtome.training import certainty
+from microtome.training.certainty import Certainty
+from support import repeatable_noise
+
+ROWS = 20_000
+BRANCHES = [f"b{number:02}" for number in range(24)]
+GROUPS = [f"g{number}" for number in range(6)]
+SCHEMA = mt.Schema(
+    columns=(
+        mt.Column(name="branch", kind="categorical", categories=tuple(BRANCHES), missing=False),
+        mt.Column(name="group", kind="categorical", categories=tuple(GROUPS), missing=False),
+        mt.Column(name="sex", kind="categorical", categories=("f", "m"), missing=False),
+        mt.Column(name="age", kind="integer", bounds=(0, 99), missing=False),
+    )
+)
+
+
+def workers() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    branch = rng.choice(24, ROWS, p=np.arange(1, 25) / 300)
+    return pd.DataFrame(
+        {
+            "branch": np.array(BRANCHES)[branch],
+            "group": np.array(GROUPS)[branch // 4],
+            "sex": rng.choice(["f", "m"], ROWS),
+            "age": np.clip(rng.normal(40 + branch, 12, ROWS), 0, 99).astype(int),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def release() -> AggregatesRelease:
+    with repeatable_noise():
+        made = mt.release(workers(), SCHEMA, epsilon=0.5, delta=1e-6)
+    assert isinstance(made, AggregatesRelease)
+    return made
+
+
+def wrong(release: AggregatesRelease) -> float:
+    settings = mt.FitSettings(mixture=MixtureSettings(components=256))
+    rows = mt.Synthesizer(settings, random_state=0).fit(release).sample(10_000)
+    return float((rows.branch.str[1:].astype(int) // 4 != rows.group.str[1:].astype(int)).mean())
+
+
+def test_a_column_that_follows_does_so(release: AggregatesRelease, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_charge = wrong(release)
+    monkeypatch.setattr(certainty, "CHARGE", 0.0)
+    assert with_charge < 0.06
+    assert with_charge < wrong(release) / 1.3
+
+
+def test_only_the_table_of_both_is_charged_for(release: AggregatesRelease) -> None:
+    assert Certainty(release, 100).num_tables == 1
+
+
+def test_rows_that_keep_it_are_not_charged(release: AggregatesRelease) -> None:
+    charge, frame = Certainty(release, 100), workers()
+    levels = np.stack([frame.branch.map(BRANCHES.index), frame.group.map(GROUPS.index)], axis=1)
+    starts = [block.start for block in release.codebook.blocks]
+    rows = torch.zeros(len(frame), release.codebook.dim)
+    for column in range(2):
+        codes = release.codebook.codes[column]
+        assert codes.num_levels == (24, 6)[column]
+        rows[torch.arange(len(frame)), starts[column] + torch.tensor(codes.levels[levels[:, column]])] = 1.0
+    assert float(charge(rows)) == 0.0
+    assert float(charge(rows[:, torch.randperm(release.codebook.dim)])) > 0.0
