@@ -66,7 +66,9 @@ def test_numbers_that_hardly_anybody_shares_are_not_looked_for(release: Aggregat
 
 def test_whatever_is_found_costs_the_same(release: AggregatesRelease) -> None:
     with repeatable_noise():
-        plain = mt.release(districts().assign(density=districts().income.clip(upper=9999.0)), SCHEMA, epsilon=1.0, delta=1e-6)
+        plain = mt.release(
+            districts().assign(density=districts().income.clip(upper=9999.0)), SCHEMA, epsilon=1.0, delta=1e-6
+        )
     costs = [events_of(GaussianEvent, made.manifest.promise.events)[0].mu for made in (release, plain)]
     assert costs[0] == pytest.approx(costs[1], rel=1e-12)
     for made in (release, plain):

@@ -19,6 +19,8 @@ from microtome.evaluation.dependence import DependenceKept, Kept, cramers_v, pai
 Floats = NDArray[np.float64]
 Pair = tuple[int, int]
 _WORST = 12
+_INDEPENDENT = 1.5
+"""Columns whose pairs share no more than this many times what independent ones would by chance have nothing to keep."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -132,8 +134,10 @@ def compare_pairs(real: ComparableTable, synthetic: ComparableTable) -> AllPairs
         )
         dependence.add(tables[0], tables[1])
         whole += float((residual(tables[0]) ** 2).sum())
-        chance += _chance_energy(tables[0]) * (1.0 / real.num_rows + 1.0 / synthetic.num_rows)
-    by_chance = max(1.0 - chance / whole, 0.0) if whole > 0 else None
+        chance += _chance_energy(tables[0])
+    if whole <= _INDEPENDENT * chance / real.num_rows:
+        return AllPairs(names=names, pairs=pairs, kept=None, kept_by_chance=None)
+    by_chance = max(1.0 - chance * (1.0 / real.num_rows + 1.0 / synthetic.num_rows) / whole, 0.0)
     return AllPairs(names=names, pairs=pairs, kept=dependence.kept(), kept_by_chance=by_chance)
 
 

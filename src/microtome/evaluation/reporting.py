@@ -33,7 +33,7 @@ from microtome.evaluation.rule_check import rules_in_words
 from microtome.evaluation.tables import RawTable, read_table, some_rows
 from microtome.evaluation.utility import binary_logistic_regression, utility
 from microtome.evaluation.verdict import judge
-from microtome.progress import Progress, silent
+from microtome.progress import Progress, usual_progress
 from microtome.published import Release, check_output, promise_in_words
 from microtome.schema import Schema
 from microtome.whole_file import write_text
@@ -93,7 +93,7 @@ def report(
     target: str | None = None,
     sample: int = MODEL_ROWS,
     random_state: int = 0,
-    progress: Progress = silent,
+    progress: Progress | None = None,
 ) -> Report:
     """Compare a synthetic table with the real one, or, where ``real`` is ``None``, with a release.
 
@@ -108,8 +108,9 @@ def report(
         target: The column to predict; by default the schema's.
         sample: Rows of each table that models, detector and attacks use at most.
         random_state: Seed of samples, splits and learners.
-        progress: Told how far it is.
+        progress: Told how far it is; by default bars in a notebook, and nothing elsewhere.
     """
+    progress = usual_progress() if progress is None else progress
     if sample < 100:
         raise ParameterError(f"sample={sample} must be at least 100")
     opened = Release.load(release) if isinstance(release, str | Path) else release
