@@ -13,7 +13,7 @@ from results import FOLDER
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "privacy-statement.md"
-SHIPPED = ROOT / "src" / "microtome" / "release" / "audited.json"
+SHIPPED = ROOT / "src" / "microtome" / "published" / "audited.json"
 _SHIPPED_KEYS = ("software", "confidence", "findings")
 
 
