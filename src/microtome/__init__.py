@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from microtome.images import ImageSchema, ImageSet, read_images
     from microtome.private import draft_schema
     from microtome.published import ImageRelease, Release
+    from microtome.query import Query
     from microtome.schema import Column, Schema
     from microtome.settings import PrivacySettings, RunSettings
     from microtome.synthesis import Synthesizer
@@ -40,6 +41,7 @@ _HOMES = {
     "ImageSet": "microtome.images",
     "Ledger": "microtome.accounting",
     "PrivacySettings": "microtome.settings",
+    "Query": "microtome.query",
     "Release": "microtome.published",
     "RunSettings": "microtome.settings",
     "Schema": "microtome.schema",
@@ -62,6 +64,7 @@ __all__ = [
     "ImageSet",
     "Ledger",
     "PrivacySettings",
+    "Query",
     "Release",
     "RunSettings",
     "Schema",
