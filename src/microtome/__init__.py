@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from microtome.forecasting.prediction import Forecast, forecast
     from microtome.images import ImageSchema, ImageSet, read_images
     from microtome.private import draft_schema
-    from microtome.published import ImageRelease, Release
+    from microtome.published import ImageRelease, Release, pool
     from microtome.query import Query
     from microtome.schema import Column, Schema
     from microtome.settings import PrivacySettings, RunSettings
@@ -48,6 +48,7 @@ _HOMES = {
     "Synthesizer": "microtome.synthesis",
     "draft_schema": "microtome.private",
     "forecast": "microtome.forecasting",
+    "pool": "microtome.published",
     "read_images": "microtome.images",
     "release": "microtome.api",
     "report": "microtome.evaluation",
@@ -71,6 +72,7 @@ __all__ = [
     "Synthesizer",
     "draft_schema",
     "forecast",
+    "pool",
     "read_images",
     "release",
     "report",

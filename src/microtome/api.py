@@ -31,16 +31,17 @@ from microtome.schema_file import load_schema
 from microtome.settings import PrivacySettings, RunSettings
 from microtome.spool import is_read_once, read_again
 
-_OWN = ("privacy", "anyway", "output", "ledger", "dataset", "sign", "run")
+_OWN = ("privacy", "like", "anyway", "output", "ledger", "dataset", "sign", "run")
 _OF_READING = ("labels", "part", "shape")
 
 
 @overload
 def release(
     source: Any,
-    schema: Schema,
+    schema: Schema | None = None,
     *,
     privacy: PrivacySettings | None = None,
+    like: Release | str | Path | None = None,
     epsilon: float = ...,
     delta: float | None = ...,
     anyway: bool = ...,
@@ -91,9 +92,10 @@ def release(
 
 def release(
     source: Any,
-    schema: Schema | ImageSchema | str | Path,
+    schema: Schema | ImageSchema | str | Path | None = None,
     *,
     privacy: PrivacySettings | None = None,
+    like: Release | str | Path | None = None,
     anyway: bool = False,
     output: str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
@@ -111,6 +113,8 @@ def release(
             Images: an ``ImageSet``, such as ``mt.read_images`` gives, or the path of one.
         schema: What is public about it, a ``Schema`` or an ``ImageSchema``, or the path of its YAML document.
         privacy: What is promised.
+        like: A release, or its path, whose codebook to use, so that the two can be compared and pooled (``mt.pool``):
+            there is no profile then, and all of the budget goes to the tables. The schema is its own unless given.
         anyway: Release a table without a forecast, even if next to nothing would be learnt.
         output: Where to write the release; without it, a temporary file that lives as long as the result.
         ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
@@ -130,11 +134,14 @@ def release(
     given = {name: value for name, value in options.items() if (name, value) != ("delta", None)}
     settings, run = _promise(privacy, given), run or RunSettings()
     signer = None if sign is None else Signer.load(sign)
+    other = Release.load(like) if isinstance(like, str | Path) else like
     name = dataset or _usual_name(source, ledger)
     if output is not None:
-        _refuse_own_input(Path(output), (*_files(source), *_files(schema), *_files(ledger), *_files(sign)))
+        _refuse_own_input(
+            Path(output), (*_files(source), *_files(schema), *_files(ledger), *_files(sign), *_files(like))
+        )
     with read_again(source, run.progress) as rows:
-        private = _opened(rows, schema, settings, run, anyway=anyway)
+        private = _opened(rows, schema, settings, run, anyway=anyway, like=other)
         if privacy is None and options.get("delta") is None:
             settings = replace(settings, delta=default_delta(settings.public_size(private.num_records)))
         door = Door(settings=settings, run=run, ledger=Ledger.of(ledger), dataset=name, randomness=SystemRandomness())
@@ -179,18 +186,26 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def _opened(
-    source: Any, schema: Schema | ImageSchema | str | Path, settings: PrivacySettings, run: RunSettings, *, anyway: bool
+    source: Any,
+    schema: Schema | ImageSchema | str | Path | None,
+    settings: PrivacySettings,
+    run: RunSettings,
+    *,
+    anyway: bool,
+    like: Release | None,
 ) -> Source:
     """What is released."""
     match schema:
         case str() | Path():
-            return _opened(source, load_schema(schema), settings, run, anyway=anyway)
+            return _opened(source, load_schema(schema), settings, run, anyway=anyway, like=like)
+        case None if like is not None:
+            return _opened(source, like.schema, settings, run, anyway=anyway, like=like)
         case Schema():
             table = open_table(source, schema.file)
             table = table if settings.neighbours.protects_count else table.counted(schema)
-            return TableSource(table=table, schema=schema, foresee=partial(foresee, anyway=anyway))
-        case ImageSchema() if anyway:
-            raise ParameterError("anyway is for tables; there is no forecast of images")
+            return TableSource(table=table, schema=schema, foresee=partial(foresee, anyway=anyway), like=like)
+        case ImageSchema() if anyway or like is not None:
+            raise ParameterError("anyway and like are for tables; there is no forecast and no codebook of images")
         case ImageSchema():
             foresee_images(settings, tell=run.tell)
             return ImageSource(images=PrivateImages(open_images(source), schema))
@@ -215,6 +230,8 @@ def _files(given: object) -> tuple[Path, ...]:
             return () if given.path is None else (Path(given.path),)
         case ImageSet():
             return given.files
+        case Release():
+            return (given.path,)
         case _:
             return ()
 

@@ -12,15 +12,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-import pyarrow as pa
-import pyarrow.ipc as ipc
-
-from microtome.arrow_stream import is_stream, named, opened
 from microtome.errors import MicrotomeError, TableError
 from microtome.progress import Progress, silent
 from microtome.whole_file import scratch_folder, whole_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 STANDARD = Path("-")
 """How a command line calls standard input, and standard output."""
@@ -41,6 +40,8 @@ _LONGEST_MAGIC = max(map(len, _ENDINGS))
 def is_read_once(source: Any) -> bool:
     """Whether a table is standard input, a pipe or a device, which gives every byte once, or a stream of batches."""
     if not isinstance(source, str | Path):
+        from microtome.arrow_stream import is_stream
+
         return is_stream(source)
     path = Path(source)
     return path == STANDARD or (path.exists() and not path.is_file() and not path.is_dir())
@@ -58,8 +59,10 @@ def read_again(source: Any, progress: Progress = silent) -> Iterator[Any]:
             with _opened(Path(source)) as bytes_once:
                 copy = _copied(bytes_once, folder)
         else:
+            from microtome.arrow_stream import named
+
             called = named(source)
-            copy = _streamed(source, folder, progress)
+            copy = _streamed(source, called, folder, progress)
         try:
             yield copy
         except MicrotomeError as error:
@@ -88,17 +91,22 @@ def _copied(source: BinaryIO, folder: Path) -> Path:
     return copy
 
 
-def _streamed(source: Any, folder: Path, progress: Progress) -> Path:
+def _streamed(source: Any, called: str, folder: Path, progress: Progress) -> Path:
     """All batches of a stream in an Arrow file."""
+    import pyarrow as pa
+    import pyarrow.ipc as ipc
+
+    from microtome.arrow_stream import opened
+
     copy, rows = folder / "table.arrow", 0
     with ExitStack() as stack:
-        with _engine_errors(source, rows):
+        with _engine_errors(called, rows):
             reader = stack.enter_context(opened(source))
         plain = pa.schema([_without_dictionary(field) for field in reader.schema])
         file = stack.enter_context(whole_file(copy, mode=0o600))
         writer = stack.enter_context(ipc.new_file(file, plain, options=ipc.IpcWriteOptions(compression="lz4")))
         while True:
-            with _engine_errors(source, rows):
+            with _engine_errors(called, rows):
                 batch = next(reader, None)
             if batch is None:
                 return copy
@@ -108,7 +116,7 @@ def _streamed(source: Any, folder: Path, progress: Progress) -> Path:
 
 
 @contextmanager
-def _engine_errors(source: Any, rows: int) -> Iterator[None]:
+def _engine_errors(called: str, rows: int) -> Iterator[None]:
     """Whatever stops an engine halfway, each with errors of its own, as an error of ours."""
     try:
         yield
@@ -116,9 +124,11 @@ def _engine_errors(source: Any, rows: int) -> Iterator[None]:
         raise
     except Exception as error:
         said = " ".join(str(error).split()) or type(error).__name__
-        raise TableError(f"{named(source)} stopped after {rows:,} rows: {said}") from error
+        raise TableError(f"{called} stopped after {rows:,} rows: {said}") from error
 
 
 def _without_dictionary(field: pa.Field) -> pa.Field:
     """A field by its values: an Arrow file cannot change the dictionary from batch to batch, as streams do."""
-    return field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+    from pyarrow.types import is_dictionary
+
+    return field.with_type(field.type.value_type) if is_dictionary(field.type) else field

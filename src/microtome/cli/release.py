@@ -45,18 +45,26 @@ def ledger_beside(table: Path) -> Path:
 
 
 def release(
-    schema: Annotated[
-        Path,
-        typer.Option(
-            help="What is public about it; see 'microtome schema draft'. For images also the word 'image': the file's "
-            "layout and --classes."
-        ),
-    ],
     epsilon: Annotated[float, typer.Option(help="Total ε, profile included.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Release file to write.")],
     tables: Tables = None,
     connect: Connect = None,
     query: QueryText = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            help="What is public about it; see 'microtome schema draft'. For images also the word 'image': the file's "
+            "layout and --classes.",
+            show_default="that of --like",
+        ),
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            help="aggregates: release whose codebook to use, so that the two can be compared and pooled; no budget is "
+            "spent on a profile then."
+        ),
+    ] = None,
     delta: Annotated[
         float | None,
         typer.Option(help="Total δ; must be below 1/n.", show_default="1e-6, or less where there are many rows"),
@@ -137,10 +145,11 @@ def release(
     from microtome.settings import RunSettings
 
     given = given_source(tables, connect, query)
-    _check_files(given, schema, output, ledger, dataset, force=force)
+    _check_files(given, schema, like, output, ledger, dataset, force=force)
     book, name = _book(given, ledger, dataset)
     dialect = {"separator": one_character(separator), "encoding": encoding, "decimal": decimal, "sheet": sheet}
-    source, declared = _subject(given, schema, classes, labels, part, types_are_public, dialect)
+    stated = _stated_schema(schema, like)
+    source, declared = _subject(given, stated, schema, classes, labels, part, types_are_public, dialect)
     with watch("rows" if source is given else "images") as progress:
         released: Artefact = publish(
             source,
@@ -160,6 +169,7 @@ def release(
             capacity=capacity,
             profile_share=profile_share,
             allow_large_delta=allow_large_delta,
+            like=like,
             anyway=anyway,
             output=output,
             ledger=book,
@@ -189,9 +199,22 @@ def _book(source: Given, ledger: Path | None, dataset: str | None) -> tuple[Path
     return ledger or ledger_beside(Path(os.path.realpath(place))), dataset or dataset_name(place)
 
 
+def _stated_schema(schema: Path | None, like: Path | None) -> Schema | ImageSchema | None:
+    """What is declared: by a file, by the release that this one is to be like; nothing for the word 'image'."""
+    from microtome.published import Release
+    from microtome.schema_file import load_schema
+
+    if schema is not None:
+        return None if str(schema) == images.WORD else load_schema(schema)
+    if like is not None:
+        return Release.load(like).schema
+    raise ParameterError("--schema is missing: what is public about the table; see 'microtome schema draft'")
+
+
 def _subject(
     source: Given,
-    schema: Path,
+    declared: Schema | ImageSchema | None,
+    schema: Path | None,
     classes: str | None,
     labels: Path | None,
     part: str | None,
@@ -201,9 +224,7 @@ def _subject(
     """What is to be released, and what is public about it; refuses options that are for the other of the two."""
     from microtome.images import read_images
     from microtome.schema import Schema
-    from microtome.schema_file import load_schema
 
-    declared = None if str(schema) == images.WORD else load_schema(schema)
     if isinstance(declared, Schema):
         if (classes, labels, part) != (None, None, None):
             raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
@@ -222,18 +243,23 @@ def _subject(
 
 
 def _check_files(
-    source: Given, schema: Path, output: Path, ledger: Path | None, dataset: str | None, *, force: bool
+    source: Given,
+    schema: Path | None,
+    like: Path | None,
+    output: Path,
+    ledger: Path | None,
+    dataset: str | None,
+    *,
+    force: bool,
 ) -> None:
     """Name all files that are not as they have to be, before any is worked with."""
     from microtome.published import check_output
-    from microtome.schema_file import load_schema
 
     with together() as attempts:
         with attempts:
             require_there(source)
         with attempts:
-            if str(schema) != images.WORD:
-                load_schema(schema)
+            _stated_schema(schema, like)
         with attempts:
             check_output(output, force=force)
         with attempts:
