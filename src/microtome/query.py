@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -59,10 +59,10 @@ class Query:
             raise TableError(f"{called}: the driver is not installed ({error}); {_EXTRA}") from error
         except Exception as error:
             raise TableError(f"{called}: cannot connect: {self._told(error)}") from error
-        with closing(connection), closing(connection.cursor()) as cursor:
+        with ExitStack() as stack:
+            stack.enter_context(closing(connection))
             try:
-                cursor.execute(self.text)
-                reader = _answer(cursor)
+                reader = stack.enter_context(_answered(connection, self.text))
             except Exception as error:
                 raise TableError(f"{called}: the query was refused: {self._told(error)}") from error
             yield reader
@@ -117,10 +117,18 @@ def _path(connection: str) -> str:
     return found[1]
 
 
-def _answer(cursor: Any) -> pa.RecordBatchReader:
-    if hasattr(cursor, "to_arrow_reader"):
-        return cursor.to_arrow_reader(_BATCH_ROWS)
-    return cursor.fetch_record_batch()
+@contextmanager
+def _answered(connection: Any, text: str) -> Iterator[pa.RecordBatchReader]:
+    """What a database answers, as it comes: DuckDB's own way, or that of ADBC."""
+    if hasattr(connection, "sql"):
+        relation = connection.sql(text)
+        if relation is None:
+            raise ParameterError("it gives no rows; ask a 'select'")
+        yield relation.to_arrow_reader(_BATCH_ROWS)
+        return
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(text)
+        yield cursor.fetch_record_batch()
 
 
 _CONNECTORS = {"postgresql": _postgresql, "postgres": _postgresql, "sqlite": _sqlite, "duckdb": _duckdb}
