@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 Tables = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="TABLE...",
         help="The private table: files (text, workbook, Parquet, Arrow), a folder of them, a pattern, an address "
         "(s3://…), - for standard input; or images: IDX, NPZ, HDF5 or a folder of PNG files.",
         show_default=False,
