@@ -16,15 +16,15 @@ NEWEST ?= $(shell for minor in 19 18 17 16 15 14 13 12 11; do \
   python3.$$minor -c "" 2> /dev/null && echo python3.$$minor && break; done)
 TESTS ?= tests
 
-.PHONY: demo test test-all test-newest coverage architecture browser lint format bench bench-env bench-release bench-kernel bench-forecast bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-report audit reliability clean
+.PHONY: demo test test-all test-newest coverage architecture browser postgresql lint format bench bench-env bench-release bench-kernel bench-forecast bench-quality bench-verdicts bench-mnist bench-adaptation bench-report audit reliability clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
 
-test: lint browser
+test: lint browser postgresql
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-test-all: lint browser
+test-all: lint browser postgresql
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m ""
 
 # Slower than the tests alone, so no part of them. TESTS=tests/private measures a part; the pages are in htmlcov/.
@@ -51,6 +51,14 @@ browser:
 	  { apt-get install -qq -y --no-install-recommends chromium || { apt-get update -qq && \
 	    apt-get install -qq -y --no-install-recommends chromium; }; } > /dev/null 2>&1; } || \
 	echo "No Chromium here, and it cannot be installed: tests of pages in a browser will be skipped."
+
+# Queries are tested on a PostgreSQL server: Debian's package, where it is missing and may be installed; skipped otherwise.
+postgresql:
+	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || command -v initdb > /dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && \
+	  { apt-get install -qq -y --no-install-recommends postgresql || { apt-get update -qq && \
+	    apt-get install -qq -y --no-install-recommends postgresql; }; } > /dev/null 2>&1; } || \
+	echo "No PostgreSQL here, and it cannot be installed: tests of queries on a server will be skipped."
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from microtome.forecasting.prediction import Forecast, forecast
     from microtome.images import ImageSchema, ImageSet, read_images
     from microtome.private import draft_schema
-    from microtome.published import ImageRelease, Release
+    from microtome.published import ImageRelease, Release, pool
+    from microtome.query import Query
     from microtome.schema import Column, Schema
     from microtome.settings import PrivacySettings, RunSettings
     from microtome.synthesis import Synthesizer
@@ -40,12 +41,14 @@ _HOMES = {
     "ImageSet": "microtome.images",
     "Ledger": "microtome.accounting",
     "PrivacySettings": "microtome.settings",
+    "Query": "microtome.query",
     "Release": "microtome.published",
     "RunSettings": "microtome.settings",
     "Schema": "microtome.schema",
     "Synthesizer": "microtome.synthesis",
     "draft_schema": "microtome.private",
     "forecast": "microtome.forecasting",
+    "pool": "microtome.published",
     "read_images": "microtome.images",
     "release": "microtome.api",
     "report": "microtome.evaluation",
@@ -62,12 +65,14 @@ __all__ = [
     "ImageSet",
     "Ledger",
     "PrivacySettings",
+    "Query",
     "Release",
     "RunSettings",
     "Schema",
     "Synthesizer",
     "draft_schema",
     "forecast",
+    "pool",
     "read_images",
     "release",
     "report",

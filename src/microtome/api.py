@@ -15,28 +15,33 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, overload
 
+from pyarrow.dataset import Dataset
+
 from microtome.accounting import Ledger, dataset_name, default_delta
 from microtome.errors import OutputError, ParameterError, noted
 from microtome.forecasting.foresight import foresee, foresee_images
 from microtome.images import ImageSchema, ImageSet
 from microtome.private import Door, ImageSource, PrivateImages, Source, SystemRandomness, TableSource, open_table
 from microtome.private.image_rows import open_images
+from microtome.private.stored_file import local_files, names_one_place
 from microtome.published import Artefact, ImageRelease, Release, keep_temporary
 from microtome.published.signature import Signer
 from microtome.schema import Schema
 from microtome.schema_file import load_schema
 from microtome.settings import PrivacySettings, RunSettings
+from microtome.spool import is_read_once, read_again
 
-_OWN = ("privacy", "anyway", "output", "ledger", "dataset", "sign", "run")
+_OWN = ("privacy", "like", "anyway", "output", "ledger", "dataset", "sign", "run")
 _OF_READING = ("labels", "part", "shape")
 
 
 @overload
 def release(
     source: Any,
-    schema: Schema,
+    schema: Schema | None = None,
     *,
     privacy: PrivacySettings | None = None,
+    like: Release | str | Path | None = None,
     epsilon: float = ...,
     delta: float | None = ...,
     anyway: bool = ...,
@@ -87,9 +92,10 @@ def release(
 
 def release(
     source: Any,
-    schema: Schema | ImageSchema | str | Path,
+    schema: Schema | ImageSchema | str | Path | None = None,
     *,
     privacy: PrivacySettings | None = None,
+    like: Release | str | Path | None = None,
     anyway: bool = False,
     output: str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
@@ -101,14 +107,19 @@ def release(
     """Publish a private table or image set once, under (ε, δ)-differential privacy.
 
     Args:
-        source: A table: a text file (CSV), a workbook (.xlsx) or a Parquet path, or a pandas, polars or Arrow table.
+        source: A table: files of any number (text, workbooks, Parquet, Arrow), by path, list, pattern, folder or
+            address (``s3://…``); a pandas, polars or Arrow table; a data set or a stream of Arrow's, a lazy frame, a
+            relation of DuckDB's, a ``Query``. What can be read only once is kept in a private file meanwhile.
             Images: an ``ImageSet``, such as ``mt.read_images`` gives, or the path of one.
         schema: What is public about it, a ``Schema`` or an ``ImageSchema``, or the path of its YAML document.
         privacy: What is promised.
+        like: A release, or its path, whose codebook to use, so that the two can be compared and pooled (``mt.pool``):
+            there is no profile then, and all of the budget goes to the tables. The schema is its own unless given.
         anyway: Release a table without a forecast, even if next to nothing would be learnt.
         output: Where to write the release; without it, a temporary file that lives as long as the result.
         ledger: The book of what was spent, or its path; without it nothing remembers what was spent.
-        dataset: The name of the data in the book; by default that of the file.
+        dataset: The name of the data in the book; by default that of the file or folder. What has no name of its own
+            (several files, a stream, a query) needs one wherever there is a book.
         sign: File of the private key to sign the release with, such as ``microtome key make`` writes.
         run: How the work is done.
         **options: Instead of ``privacy``, what ``PrivacySettings`` takes: ``epsilon=5, kind="records"``. Without
@@ -123,26 +134,25 @@ def release(
     given = {name: value for name, value in options.items() if (name, value) != ("delta", None)}
     settings, run = _promise(privacy, given), run or RunSettings()
     signer = None if sign is None else Signer.load(sign)
-    private, usual_name = _opened(source, schema, settings, run, anyway=anyway)
-    if privacy is None and options.get("delta") is None:
-        settings = replace(settings, delta=default_delta(settings.public_size(private.num_records)))
-    files = _files(source)
-    door = Door(
-        settings=settings,
-        run=run,
-        ledger=Ledger.of(ledger),
-        dataset=dataset or (dataset_name(files[0]) if files else usual_name),
-        randomness=SystemRandomness(),
-    )
+    other = Release.load(like) if isinstance(like, str | Path) else like
+    name = dataset or _usual_name(source, ledger)
     if output is not None:
-        _refuse_own_input(Path(output), (*files, *_files(schema), *_files(ledger), *_files(sign)))
-        return _signed(door, private, signer, Path(output))
-    directory = Path(mkdtemp(prefix="microtome-"))
-    try:
-        return keep_temporary(_signed(door, private, signer, directory / "private.release"), directory)
-    except BaseException:
-        shutil.rmtree(directory)
-        raise
+        _refuse_own_input(
+            Path(output), (*_files(source), *_files(schema), *_files(ledger), *_files(sign), *_files(like))
+        )
+    with read_again(source, run.progress) as rows:
+        private = _opened(rows, schema, settings, run, anyway=anyway, like=other)
+        if privacy is None and options.get("delta") is None:
+            settings = replace(settings, delta=default_delta(settings.public_size(private.num_records)))
+        door = Door(settings=settings, run=run, ledger=Ledger.of(ledger), dataset=name, randomness=SystemRandomness())
+        if output is not None:
+            return _signed(door, private, signer, Path(output))
+        directory = Path(mkdtemp(prefix="microtome-"))
+        try:
+            return keep_temporary(_signed(door, private, signer, directory / "private.release"), directory)
+        except BaseException:
+            shutil.rmtree(directory)
+            raise
 
 
 def _promise(privacy: PrivacySettings | None, options: dict[str, Any]) -> PrivacySettings:
@@ -176,21 +186,29 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def _opened(
-    source: Any, schema: Schema | ImageSchema | str | Path, settings: PrivacySettings, run: RunSettings, *, anyway: bool
-) -> tuple[Source, str]:
-    """What is released, and what the book calls it where it has no name."""
+    source: Any,
+    schema: Schema | ImageSchema | str | Path | None,
+    settings: PrivacySettings,
+    run: RunSettings,
+    *,
+    anyway: bool,
+    like: Release | None,
+) -> Source:
+    """What is released."""
     match schema:
         case str() | Path():
-            return _opened(source, load_schema(schema), settings, run, anyway=anyway)
+            return _opened(source, load_schema(schema), settings, run, anyway=anyway, like=like)
+        case None if like is not None:
+            return _opened(source, like.schema, settings, run, anyway=anyway, like=like)
         case Schema():
             table = open_table(source, schema.file)
             table = table if settings.neighbours.protects_count else table.counted(schema)
-            return TableSource(table=table, schema=schema, foresee=partial(foresee, anyway=anyway)), "table"
-        case ImageSchema() if anyway:
-            raise ParameterError("anyway is for tables; there is no forecast of images")
+            return TableSource(table=table, schema=schema, foresee=partial(foresee, anyway=anyway), like=like)
+        case ImageSchema() if anyway or like is not None:
+            raise ParameterError("anyway and like are for tables; there is no forecast and no codebook of images")
         case ImageSchema():
             foresee_images(settings, tell=run.tell)
-            return ImageSource(images=PrivateImages(open_images(source), schema)), "images"
+            return ImageSource(images=PrivateImages(open_images(source), schema))
         case _:
             raise ParameterError(f"schema is {type(schema).__name__}; it must be a Schema, an ImageSchema, or a path")
 
@@ -206,14 +224,34 @@ def _signed(door: Door, private: Source, signer: Signer | None, path: Path) -> A
 def _files(given: object) -> tuple[Path, ...]:
     """The files that an argument names, or was read from; none for what is in memory."""
     match given:
-        case str() | Path():
-            return (Path(given),)
+        case str() | Path() | list() | tuple():
+            return tuple(local_files(given))
         case Ledger():
             return () if given.path is None else (Path(given.path),)
         case ImageSet():
             return given.files
+        case Release():
+            return (given.path,)
         case _:
             return ()
+
+
+def _usual_name(source: Any, ledger: object) -> str:
+    """What the book calls data that were given no name: as their file or folder, or by what they are in memory."""
+    match source:
+        case ImageSet():
+            return dataset_name(source.files[0]) if source.files else "images"
+        case [only]:
+            return _usual_name(only, ledger)
+        case _ if names_one_place(source) and not is_read_once(source):
+            return dataset_name(source)
+        case _ if ledger is None or not (is_read_once(source) or isinstance(source, str | list | tuple | Dataset)):
+            return "table"
+        case _:
+            raise ParameterError(
+                "these data have no name of their own in the book; give one (dataset=, --dataset), the same for all "
+                "releases of the same people, so that what they cost is added up"
+            )
 
 
 def _refuse_own_input(output: Path, inputs: tuple[Path, ...]) -> None:

@@ -60,7 +60,7 @@ def demo(
     write_text(schema, population_schema().to_yaml())
     options = f"--schema {schema} --epsilon {epsilon:g} --kind {kind} -o {released}"
     _say(f"3. The only private step: microtome release {table} {options}")
-    release_verb.release(table, schema=schema, epsilon=epsilon, output=released, kind=kind, force=force)
+    release_verb.release(tables=[str(table)], schema=schema, epsilon=epsilon, output=released, kind=kind, force=force)
     _say(f"4. What anybody may know: microtome inspect {released}")
     inspect_verb.inspect(released)
     model, synthetic = output / "people.model", output / "synthetic.csv"
@@ -91,7 +91,7 @@ def digits(output: Path, epsilon: float, kind: Kind, *, force: bool) -> None:
     write_text(schema, declared.to_yaml())
     options = f"--schema {schema} --epsilon {epsilon:g} --kind {kind} -o {released}"
     _say(f"2. The only private step: microtome release {real} {options}")
-    release_verb.release(real, schema=schema, epsilon=epsilon, output=released, kind=kind, force=force)
+    release_verb.release(tables=[str(real)], schema=schema, epsilon=epsilon, output=released, kind=kind, force=force)
     _say(f"3. What anybody may know: microtome inspect {released}")
     inspect_verb.inspect(released)
     _say(f"4. From here on nothing private is needed: microtome fit {released} -o {model}")

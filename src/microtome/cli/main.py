@@ -22,6 +22,7 @@ from microtome.cli import (
     inspect,
     key,
     ledger,
+    pool,
     release,
     report,
     sample,
@@ -64,6 +65,7 @@ def main(
 app.add_typer(schema.app, name="schema")
 app.command("forecast", cls=Verb)(forecast.forecast)
 app.command("release", cls=Verb)(release.release)
+app.command("pool", cls=Verb)(pool.pool)
 app.command("inspect", cls=Verb)(inspect.inspect)
 app.command("fit", cls=Verb)(fit.fit)
 app.command("sample", cls=Verb)(sample.sample)

@@ -25,15 +25,18 @@ from microtome.cli.release_options import (
 )
 from microtome.cli.schema import Decimal, Encoding, Separator, Sheet, one_character
 from microtome.cli.screen import console, errors, plain, watch
+from microtome.cli.source import Connect, QueryText, Tables, given_source, require_there
 from microtome.cli.verb import Quiet
-from microtome.errors import ParameterError, TableError, noted, together
-from microtome.spool import is_read_once, read_again
+from microtome.errors import ParameterError, noted, together
 
 if TYPE_CHECKING:
     from microtome.accounting import Account
     from microtome.images import ImageSchema, ImageSet
     from microtome.published import Artefact
+    from microtome.query import Query
     from microtome.schema import Schema
+
+    Given = str | list[str] | Query
 
 
 def ledger_beside(table: Path) -> Path:
@@ -42,22 +45,26 @@ def ledger_beside(table: Path) -> Path:
 
 
 def release(
-    table: Annotated[
-        Path,
-        typer.Argument(
-            help="The private table (text, workbook or Parquet; - for standard input), or images: IDX, NPZ, HDF5 or a "
-            "folder of PNG files."
-        ),
-    ],
-    schema: Annotated[
-        Path,
-        typer.Option(
-            help="What is public about it; see 'microtome schema draft'. For images also the word 'image': the file's "
-            "layout and --classes."
-        ),
-    ],
     epsilon: Annotated[float, typer.Option(help="Total ε, profile included.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Release file to write.")],
+    tables: Tables = None,
+    connect: Connect = None,
+    query: QueryText = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            help="What is public about it; see 'microtome schema draft'. For images also the word 'image': the file's "
+            "layout and --classes.",
+            show_default="that of --like",
+        ),
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            help="aggregates: release whose codebook to use, so that the two can be compared and pooled; no budget is "
+            "spent on a profile then."
+        ),
+    ] = None,
     delta: Annotated[
         float | None,
         typer.Option(help="Total δ; must be below 1/n.", show_default="1e-6, or less where there are many rows"),
@@ -102,7 +109,7 @@ def release(
         Path | None, typer.Option(help="Book of what was spent.", show_default="TABLE.ledger.json beside the table")
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option(help="The table's name in the book.", show_default="its file name")
+        str | None, typer.Option(help="The table's name in the book.", show_default="its file or folder name")
     ] = None,
     classes: Annotated[
         str | None, typer.Option(help="With --schema image: '10' for the labels 0 … 9, or names: 'cat,dog'.")
@@ -133,18 +140,19 @@ def release(
     would hold next to nothing (see 'microtome forecast'). The file it writes may be given to anybody. What it costs
     is written to the ledger first, and a budget that is set there is enforced.
     """
-    from microtome.accounting import Ledger, dataset_name
+    from microtome.accounting import Ledger
     from microtome.api import release as publish
     from microtome.settings import RunSettings
 
-    _check_files(table, schema, output, ledger, dataset, force=force)
-    real = Path(os.path.realpath(table))  # by whatever link it is reached, a table has one book and one name in it
-    book, name = ledger or ledger_beside(real), dataset or dataset_name(table)
+    given = given_source(tables, connect, query)
+    _check_files(given, schema, like, output, ledger, dataset, force=force)
+    book, name = _book(given, ledger, dataset)
     dialect = {"separator": one_character(separator), "encoding": encoding, "decimal": decimal, "sheet": sheet}
-    source, declared = _subject(table, schema, classes, labels, part, types_are_public, dialect)
-    with watch("rows" if source is table else "images") as progress, read_again(table) as rows:
+    stated = _stated_schema(schema, like)
+    source, declared = _subject(given, stated, schema, classes, labels, part, types_are_public, dialect)
+    with watch("rows" if source is given else "images") as progress:
         released: Artefact = publish(
-            rows if source is table else source,
+            source,
             declared,
             epsilon=epsilon,
             delta=delta,
@@ -161,6 +169,7 @@ def release(
             capacity=capacity,
             profile_share=profile_share,
             allow_large_delta=allow_large_delta,
+            like=like,
             anyway=anyway,
             output=output,
             ledger=book,
@@ -180,73 +189,106 @@ def _foretell(expected: str, cautions: Sequence[str]) -> None:
             errors.print(plain(line), soft_wrap=True)
 
 
+def _book(source: Given, ledger: Path | None, dataset: str | None) -> tuple[Path, str]:
+    """Where the book is and what it calls the data: by whatever link it is reached, a table has one of each."""
+    from microtome.accounting import dataset_name
+
+    if ledger is not None and dataset is not None:
+        return ledger, dataset
+    place = str(source)  # of what has neither, none is left out
+    return ledger or ledger_beside(Path(os.path.realpath(place))), dataset or dataset_name(place)
+
+
+def _stated_schema(schema: Path | None, like: Path | None) -> Schema | ImageSchema | None:
+    """What is declared: by a file, by the release that this one is to be like; nothing for the word 'image'."""
+    from microtome.published import Release
+    from microtome.schema_file import load_schema
+
+    if schema is not None:
+        return None if str(schema) == images.WORD else load_schema(schema)
+    if like is not None:
+        return Release.load(like).schema
+    raise ParameterError("--schema is missing: what is public about the table; see 'microtome schema draft'")
+
+
 def _subject(
-    table: Path,
-    schema: Path,
+    source: Given,
+    declared: Schema | ImageSchema | None,
+    schema: Path | None,
     classes: str | None,
     labels: Path | None,
     part: str | None,
     types_are_public: bool,
     dialect: dict[str, str | None],
-) -> tuple[Path, Schema] | tuple[ImageSet, ImageSchema]:
+) -> tuple[Given, Schema] | tuple[ImageSet, ImageSchema]:
     """What is to be released, and what is public about it; refuses options that are for the other of the two."""
     from microtome.images import read_images
     from microtome.schema import Schema
-    from microtome.schema_file import load_schema
 
-    declared = None if str(schema) == images.WORD else load_schema(schema)
     if isinstance(declared, Schema):
         if (classes, labels, part) != (None, None, None):
             raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
-        stated = _in_dialect(declared, table, dialect)
-        return table, stated.confirm() if types_are_public else stated
+        stated = _in_dialect(declared, source, dialect)
+        return source, stated.confirm() if types_are_public else stated
     if types_are_public:
         raise ParameterError("--types-are-public is for tables; the layout of images needs no confirmation")
     if any(value is not None for value in dialect.values()):
         raise ParameterError("--separator, --encoding, --decimal and --sheet are for tables; these are images")
     if classes is not None and declared is not None:
         raise ParameterError(f"{schema} declares the classes; --classes goes with --schema {images.WORD}")
-    held = read_images(table, labels=labels, part=part)
-    return held, declared or images.schema_of(held, table, classes)
+    if not isinstance(source, str):
+        raise ParameterError("images are one file or folder; give one")
+    held = read_images(source, labels=labels, part=part)
+    return held, declared or images.schema_of(held, Path(source), classes)
 
 
 def _check_files(
-    table: Path, schema: Path, output: Path, ledger: Path | None, dataset: str | None, *, force: bool
+    source: Given,
+    schema: Path | None,
+    like: Path | None,
+    output: Path,
+    ledger: Path | None,
+    dataset: str | None,
+    *,
+    force: bool,
 ) -> None:
     """Name all files that are not as they have to be, before any is worked with."""
     from microtome.published import check_output
-    from microtome.schema_file import load_schema
 
     with together() as attempts:
         with attempts:
-            if not (table.exists() or is_read_once(table)):
-                raise TableError(f"{table}: no such file")
+            require_there(source)
         with attempts:
-            if str(schema) != images.WORD:
-                load_schema(schema)
+            _stated_schema(schema, like)
         with attempts:
             check_output(output, force=force)
         with attempts:
-            _require_book(table, ledger, dataset)
+            _require_book(source, ledger, dataset)
 
 
-def _require_book(table: Path, ledger: Path | None, dataset: str | None) -> None:
-    """A table that comes through a pipe has no place beside which its book could be, and no name."""
+def _require_book(source: Given, ledger: Path | None, dataset: str | None) -> None:
+    """What is no single file or folder has no place beside which its book could be, and no name."""
+    from microtome.private.stored_file import names_one_place
+    from microtome.spool import is_read_once
+
     wanted = [name for name, given in (("--ledger", ledger), ("--dataset", dataset)) if given is None]
-    if wanted and is_read_once(table):
-        raise ParameterError(
-            f"{table}: a table that is piped has no place and no name of its own; give {' and '.join(wanted)}, the "
-            "same for all releases of its data, so that what they cost is added up"
-        )
+    if not wanted or (names_one_place(source) and not is_read_once(source)):
+        return
+    what = "data that are piped, asked for or in several files have"
+    raise ParameterError(
+        f"{what} no place and no name of their own; give {' and '.join(wanted)}, the same for all releases of the same "
+        "people, so that what they cost is added up"
+    )
 
 
-def _in_dialect(schema: Schema, table: Path, options: dict[str, str | None]) -> Schema:
+def _in_dialect(schema: Schema, source: Given, options: dict[str, str | None]) -> Schema:
     """The schema with the dialect that options force."""
     from microtome.schema import Dialect
 
     if all(value is None for value in options.values()):
         return schema
-    file = schema.file or Dialect.usual(table)
+    first = source[0] if isinstance(source, list) else source
+    file = schema.file or (Dialect.usual(Path(first)) if isinstance(first, str) else Dialect())
     return replace(schema, file=file.with_options(**options))
 
 

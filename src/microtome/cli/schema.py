@@ -10,9 +10,9 @@ import typer
 from microtome.cli import images
 from microtome.cli.choices import Suggestions
 from microtome.cli.screen import console, errors, plain
+from microtome.cli.source import Connect, QueryText, Tables, given_source
 from microtome.cli.verb import Quiet, Verb
 from microtome.errors import ParameterError
-from microtome.spool import read_again
 from microtome.whole_file import write_text
 
 if TYPE_CHECKING:
@@ -35,13 +35,10 @@ def one_character(separator: str | None) -> str | None:
 
 @app.command(cls=Verb)
 def draft(
-    table: Annotated[
-        Path,
-        typer.Argument(
-            help="Text file (CSV), workbook (.xlsx) or Parquet file, or - for standard input, or an image set."
-        ),
-    ],
     output: Annotated[Path, typer.Option("-o", "--output", help="YAML file to write.")],
+    tables: Tables = None,
+    connect: Connect = None,
+    query: QueryText = None,
     target: Annotated[str | None, typer.Option(help="Column to be predicted.")] = None,
     skip: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     separator: Separator = None,
@@ -60,18 +57,18 @@ def draft(
     that everybody knows are suggested. No value of the table is written down: what stays 'learn' is learnt with
     privacy budget. Remarks on the screen tell of values, and are for you alone.
     """
-    from microtome.images.reading import is_image_set
     from microtome.private.draft import draft as draft_table
     from microtome.published import check_output
 
     check_output(output, force=force)
-    if is_image_set(table):
+    source = given_source(tables, connect, query)
+    if isinstance(source, str) and _is_of_images(Path(source)):
         if target is not None or skip or (separator, encoding, decimal, sheet) != (None, None, None, None):
             raise ParameterError(
                 "--target, --skip, --separator, --encoding, --decimal and --sheet are for tables; the label of images "
                 "is their pivot"
             )
-        described = images.draft(table, classes=classes, labels=labels, part=part)
+        described = images.draft(Path(source), classes=classes, labels=labels, part=part)
         write_text(output, described.to_yaml())
         console.print(
             f"{plain(output)}: images of {described.height} × {described.width} × {described.channels}, "
@@ -80,21 +77,30 @@ def draft(
         )
         return
     if (classes, labels, part) != (None, None, None):
-        raise ParameterError(f"--classes, --labels and --part are for images; {table} is a table")
-    with read_again(table) as rows:
-        drafted = draft_table(
-            rows,
-            target=target,
-            skip=tuple(skip or ()),
-            separator=one_character(separator),
-            encoding=encoding,
-            decimal=decimal,
-            sheet=sheet,
-        )
+        raise ParameterError(f"--classes, --labels and --part are for images; {source} is a table")
+    drafted = draft_table(
+        source,
+        target=target,
+        skip=tuple(skip or ()),
+        separator=one_character(separator),
+        encoding=encoding,
+        decimal=decimal,
+        sheet=sheet,
+    )
     write_text(output, drafted.schema.to_yaml())
     for remark in drafted.remarks:
         errors.print(f"  {plain(remark)}", soft_wrap=True)
     console.print(_summary(output, drafted.schema), soft_wrap=True)
+
+
+def _is_of_images(path: Path) -> bool:
+    """Whether a path is of images; a folder with files of a table in it is of a table."""
+    from microtome.images.reading import is_image_set
+    from microtome.private.stored_file import KNOWN
+    from microtome.schema.dialect import bare_suffix
+
+    is_of_a_table = path.is_dir() and any(bare_suffix(within) in KNOWN for within in path.rglob("*"))
+    return is_image_set(path) and not is_of_a_table
 
 
 def _summary(output: Path, schema: Schema) -> str:

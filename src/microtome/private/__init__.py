@@ -4,8 +4,8 @@ from microtome.private.door import Door, Source
 from microtome.private.draft import draft_schema
 from microtome.private.image_rows import PrivateImages
 from microtome.private.image_source import ImageSource
+from microtome.private.opening import open_table
 from microtome.private.randomness import Randomness, SystemRandomness
-from microtome.private.table import open_table
 from microtome.private.table_source import TableSource
 from microtome.settings import PrivacySettings, RunSettings
 

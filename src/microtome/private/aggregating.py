@@ -166,15 +166,26 @@ def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event
 
 
 def plan_aggregates(
-    settings: PrivacySettings, schema: Schema, codebook: Codebook, budget: TableBudget, total: float
+    settings: PrivacySettings,
+    schema: Schema,
+    codebook: Codebook,
+    budget: TableBudget,
+    total: float,
+    groups: NDArray[np.int64] | None = None,
 ) -> AggregatePlan:
-    """How the tables of a codebook share the budget; ``total`` is the number of records as far as it is public."""
+    """How the tables of a codebook share the budget; ``total`` is the number of records as far as it is public.
+
+    ``groups`` are those of the levels of the focus where they are given with the codebook.
+    """
     pivot = choose_pivot(settings, schema)
     num_classes = 1 if pivot is None else codebook.codes[pivot].num_levels
     target = None if schema.target is None else schema.names.index(schema.target)
     first, pairs = _table_weights(codebook, pivot, target)
     focus = choose_focus(settings, schema)
-    groups = np.zeros(1, np.int64) if focus is None else level_groups(codebook.codes[focus])
+    if focus is None:
+        groups = np.zeros(1, np.int64)
+    elif groups is None:
+        groups = level_groups(codebook.codes[focus])
     changed = settings.neighbours.cells_changed
     second = plan_round(
         math.comb(min(len(_varied(codebook, pivot, focus)), MOST_COLUMNS), 3),

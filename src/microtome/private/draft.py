@@ -20,12 +20,14 @@ from microtome.private.look import Look, look
 from microtome.private.meanings import MISSING_MARKS
 from microtome.private.naming import Values, is_code, set_aside, tokens
 from microtome.private.sniffing import sniff
+from microtome.private.stored_file import table_files
 from microtome.schema import Action, Aside, Column, Dialect, Kind, Schema
 from microtome.schema.aside import UUID
 from microtome.schema.catalogue import known_bounds, known_lists
 from microtome.schema.dialect import MISSING_VALUES, SHEETS, TEXT_FILES, bare_suffix
 from microtome.schema.document import told_apart
 from microtome.schema.frame_layout import with_frame_types
+from microtome.spool import read_again
 
 _POSTCODE = re.compile(r"(^| )(zip|zipcode|postcode|postal code|plz|postleitzahl|fips|geoid)( |$)")
 _KEY = re.compile(r"(\D*)(\d+)")
@@ -58,7 +60,7 @@ def draft_schema(
     """Draft the schema of a table; see ``draft`` for remarks on it.
 
     Args:
-        source: A text file (CSV), a workbook (.xlsx) or a Parquet path, or a pandas, polars or Arrow table.
+        source: A table, in whatever ``mt.release`` takes one.
         target: The column to be predicted, if there is one.
         skip: Columns to leave out.
         separator: Of a text file: what stands between values; by default found out.
@@ -76,6 +78,11 @@ def draft_schema(
 
 def draft(source: Any, *, target: str | None = None, skip: tuple[str, ...] = (), **dialect: str | None) -> Draft:
     """Draft the schema of a table, with remarks for its holder. Arguments are those of ``draft_schema``."""
+    with read_again(source) as rows:
+        return _drafted(rows, target, skip, dialect)
+
+
+def _drafted(source: Any, target: str | None, skip: tuple[str, ...], dialect: dict[str, str | None]) -> Draft:
     file = _dialect(source, dialect)
     table, looks = look(source, file)
     wrong = [repr(name) for name in skip if name not in table.types]
@@ -102,16 +109,25 @@ def draft(source: Any, *, target: str | None = None, skip: tuple[str, ...] = (),
 
 def _dialect(source: Any, options: dict[str, str | None]) -> Dialect | None:
     """The dialect of a file, found out where no option says it; ``None`` for what has none."""
-    suffix = bare_suffix(Path(source)) if isinstance(source, str | Path) and Path(source).is_file() else ""
+    first = _first_file(source)
+    suffix = "" if first is None else bare_suffix(first)
     given = {name: value for name, value in options.items() if value is not None}
     sheet = given.pop("sheet", None)
     if suffix in SHEETS and not given:
         return Dialect(sheet=sheet)
-    if suffix in TEXT_FILES and sheet is None and Path(source).stat().st_size:
-        return sniff(Path(source), **given)
+    if first is not None and suffix in TEXT_FILES and sheet is None and first.stat().st_size:
+        return sniff(first, **given)
     if given or sheet is not None:
         raise SchemaError("separator, encoding and decimal are for text files, and sheet is for workbooks")
     return None
+
+
+def _first_file(source: Any) -> Path | None:
+    """The file on this machine by which the dialect of all is found out."""
+    if not isinstance(source, str | Path | list | tuple):
+        return None
+    files = [file for file in table_files(source) if file.system is None]
+    return Path(files[0].path) if files else None
 
 
 def _refuse_records_as_names(names: dict[str, pa.DataType], file: Dialect | None, origin: str) -> None:

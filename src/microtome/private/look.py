@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from microtome.errors import TableError
 from microtome.private.meanings import MISSING_MARKS, MOST_MISFIT_ROWS, Meaning, day_first, meanings
 from microtome.private.naming import Values, tokens
-from microtome.private.table import PrivateTable, open_table
+from microtome.private.opening import open_table
+from microtome.private.table import PrivateTable
 from microtome.schema import Column, Dialect, Kind
 
 MOST_ROWS = 1_000_000

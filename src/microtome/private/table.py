@@ -1,7 +1,7 @@
-"""Opening the private table: text files, workbooks and Parquet, pandas, polars and Arrow, one stream of Arrow batches.
+"""The private table, whatever it is kept in: one stream of Arrow batches, which can be had more than once.
 
-Rows leave this file only as Arrow batches of the schema's own types, for the rest of ``private/`` to count
-and encode. A table can be streamed more than once; nothing is kept in memory for files.
+Rows leave this file only as Arrow batches of the schema's own types, for the rest of ``private/`` to count and encode.
+``opening`` opens files, frames and data sets.
 """
 
 from __future__ import annotations
@@ -9,28 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 
 from microtome.errors import TableError, together
-from microtome.schema import Column, Dialect, Schema
-from microtome.schema.dialect import (
-    COMPRESSED,
-    SHEETS,
-    TEXT_FILES,
-    bare_suffix,
-    require_table_file,
-    separator_hint,
-    text_error,
-)
-from microtome.schema.sheet import Sheet
-
-_BATCH_ROWS = 65_536
+from microtome.schema import Column, Schema
+from microtome.schema.dialect import separator_hint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,23 +27,23 @@ class PrivateTable:
         types: Column names and storage types, as the file or frame states them.
         num_rows: Number of rows where the source says so without being read.
         stream: Gives batches of the wanted columns, in the wanted types where the source can parse them.
+        parts: The tables that it is made of, one after the other; none for one that is not made of others.
     """
 
     origin: str
     types: dict[str, pa.DataType]
     num_rows: int | None
     stream: Callable[[Sequence[Column]], Iterator[pa.RecordBatch]]
+    parts: tuple[PrivateTable, ...] = ()
 
     def blocks(self, schema: Schema, rows: int) -> Iterator[pa.Table]:
         """The table in pieces of exactly ``rows`` rows (the last may be shorter), in the schema's types."""
         self.check_columns(schema)
         waiting: list[pa.RecordBatch] = []
         held = 0
-        seen = 0
-        for batch in self.stream(schema.columns):
-            waiting.append(_conform(batch, schema, self.origin, seen))
+        for batch in self._conformed(schema):
+            waiting.append(batch)
             held += batch.num_rows
-            seen += batch.num_rows
             if held >= rows:
                 table = pa.Table.from_batches(waiting)
                 whole = held - held % rows
@@ -67,6 +52,14 @@ class PrivateTable:
                 waiting, held = table.slice(whole).to_batches(), held - whole
         if held:
             yield pa.Table.from_batches(waiting).combine_chunks()
+
+    def _conformed(self, schema: Schema) -> Iterator[pa.RecordBatch]:
+        """All batches in the schema's types; what does not fit is told of by the part that it is in."""
+        for part in self.parts or (self,):
+            seen = 0
+            for batch in part.stream(schema.columns):
+                yield _conform(batch, schema, part.origin, seen)
+                seen += batch.num_rows
 
     def counted(self, schema: Schema) -> PrivateTable:
         """The same with its number of rows, read off the file if need be: only for whom that number is public."""
@@ -83,111 +76,8 @@ class PrivateTable:
             raise TableError(f"{self.origin}: no column {', '.join(absent)}; it has {', '.join(self.types)}{hint}")
 
 
-def open_table(source: Any, dialect: Dialect | None = None) -> PrivateTable:
-    """Open a path or a frame without reading a row (a text file's header and first block aside).
-
-    ``dialect`` is how a text file or workbook is written; by default as usual for its name.
-    """
-    if isinstance(source, str | Path):
-        return _open_path(Path(source), dialect)
-    if isinstance(source, PrivateTable):
-        return source
-    return _open_frame(source)
-
-
-def _open_path(path: Path, dialect: Dialect | None) -> PrivateTable:
-    require_table_file(path)
-    suffix = bare_suffix(path)
-    if suffix in (".parquet", ".pq"):
-        return _open_parquet(path)
-    if suffix in TEXT_FILES:
-        return _open_text(path, dialect or Dialect.usual(path))
-    if suffix in SHEETS:
-        return _open_sheet(path, dialect or Dialect())
-    known = ", ".join((*TEXT_FILES, ".parquet", *SHEETS))
-    raise TableError(f"{path}: give one of the files {known}, text also compressed ({', '.join(COMPRESSED)})")
-
-
-def _open_parquet(path: Path) -> PrivateTable:
-    try:
-        file = pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise TableError(f"{path}: not a readable Parquet file: {error}") from error
-    _refuse_repeated(file.schema_arrow.names, str(path))
-
-    def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-        names = [column.name for column in columns]
-        try:
-            # Arrow's read-ahead keeps every byte it has read: memory would grow with the file.
-            yield from pq.ParquetFile(path, pre_buffer=False).iter_batches(_BATCH_ROWS, columns=names)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise TableError(f"{path}: {error}") from error
-
-    types = dict(zip(file.schema_arrow.names, file.schema_arrow.types, strict=True))
-    return PrivateTable(origin=str(path), types=types, num_rows=file.metadata.num_rows, stream=stream)
-
-
-def _open_text(path: Path, dialect: Dialect) -> PrivateTable:
-    names = dialect.header(path)
-    _refuse_repeated(names, str(path))
-
-    def read(columns: Sequence[Column] | None) -> pacsv.CSVStreamingReader:
-        types = {column.name: column.type_in_text for column in columns or ()}
-        try:
-            return dialect.reader(path, names, types, None if columns is None else list(types))
-        except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeError) as error:
-            raise text_error(path, names, error) from error
-
-    def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-        reader = read(columns)
-        while True:
-            try:
-                yield reader.read_next_batch()
-            except StopIteration:
-                return
-            except (pa.ArrowInvalid, OSError, UnicodeError) as error:
-                raise text_error(path, names, error) from error
-
-    types = dict(zip(names, read(None).schema.types, strict=True))
-    return PrivateTable(origin=str(path), types=types, num_rows=None, stream=stream)
-
-
-def _open_sheet(path: Path, dialect: Dialect) -> PrivateTable:
-    """A sheet of a workbook: every cell is text, for the schema to say what it means."""
-    sheet = Sheet(path=path, dialect=dialect)
-    _refuse_repeated(sheet.names, str(path))
-
-    def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-        yield from sheet.batches([column.name for column in columns], _BATCH_ROWS)
-
-    return PrivateTable(origin=str(path), types=dict.fromkeys(sheet.names, pa.string()), num_rows=None, stream=stream)
-
-
-def _open_frame(source: Any) -> PrivateTable:
-    names = getattr(source, "column_names", None) or list(getattr(source, "columns", ()))
-    _refuse_repeated([str(name) for name in names], "the table")
-    if not hasattr(source, "__arrow_c_stream__"):
-        raise TableError(
-            f"cannot read a table from {type(source).__name__}; give a path, or a pandas, polars or Arrow table"
-        )
-    try:
-        table = pa.table(pa.RecordBatchReader.from_stream(source).read_all())
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise TableError(f"the table cannot be turned into Arrow: {'; '.join(map(str, error.args))}") from error
-
-    _refuse_repeated(table.column_names, "the table")
-    if names:
-        # A pandas index travels as one more column, which nobody has named as part of the table.
-        table = table.select([str(name) for name in names])
-
-    def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-        yield from table.select([column.name for column in columns]).to_batches(_BATCH_ROWS)
-
-    types = dict(zip(table.schema.names, table.schema.types, strict=True))
-    return PrivateTable(origin="the table", types=types, num_rows=table.num_rows, stream=stream)
-
-
-def _refuse_repeated(names: Sequence[str], origin: str) -> None:
+def refuse_repeated(names: Sequence[str], origin: str) -> None:
+    """Refuse two columns of one name."""
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise TableError(f"{origin}: column {repeated[0]!r} occurs twice; rename one of them")
@@ -215,6 +105,8 @@ def _as_text(array: pa.Array) -> pa.Array:
 
 def _cast(array: pa.Array, column: Column) -> pa.Array:
     wanted = column.storage_type
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage  # how an engine calls a type of its own; what it holds are numbers or text
     if column.has_text_codes:
         array = _as_text(array)
     if pa.types.is_dictionary(array.type):

@@ -2,6 +2,7 @@
 
 [search ─► …] ─► profile ─► pair tables [─► chosen triples]   kind aggregates
                  └► sliced rows, shuffled             kind records
+            another's codebook ─► pair tables [─► …]  kind aggregates, like another release
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.accounting import Event
-from microtome.errors import SchemaError
+from microtome.errors import SchemaError, TableError
 from microtome.private.aggregating import (
     AggregatePlan,
     AggregateTally,
@@ -29,6 +30,7 @@ from microtome.private.aggregating import (
     table_bytes,
 )
 from microtome.private.domain import Domain
+from microtome.private.likeness import check_like, focus_groups
 from microtome.private.memory import check_memory, profile_bytes
 from microtome.private.passes import Pass, Plan, Published
 from microtome.private.plan import (
@@ -53,10 +55,12 @@ from microtome.published import (
     AggregateMechanism,
     Focus,
     Mechanism,
+    Release,
     ReleaseKind,
     Triples,
     check_space,
 )
+from microtome.published.table_margins import with_table_margins
 from microtome.schema import Codebook, Schema, largest_dim
 from microtome.schema.margins import rare_share
 from microtome.settings import PrivacySettings, RunSettings
@@ -76,12 +80,14 @@ class TableSource:
         schema: What is public about them.
         null_records: Empty records beyond those of the table, which no file format can express.
         foresee: Told the number of records before anything is spent; refuses what would be worth nothing.
+        like: The release whose codebook is to be used instead of a profile: public by now, so it costs nothing.
     """
 
     table: PrivateTable
     schema: Schema
     null_records: int = 0
     foresee: Callable[[PrivacySettings, Schema, int | None, Tell], None] = lambda *_: None
+    like: Release | None = None
 
     @property
     def origin(self) -> str:
@@ -106,6 +112,8 @@ class TableSource:
         _require_confirmed(self.schema)
         self.table.check_columns(self.schema)
         self.foresee(settings, self.schema, self.num_records, run.tell)
+        if self.like is not None:
+            return self._plan_like(settings, self.like)
         profile = plan_profile(settings, self.schema)
         second: _Tables | _Rows
         match settings.kind:
@@ -127,6 +135,22 @@ class TableSource:
             first=start_search(self.schema, profile.budget, profile_of),
             check_room=check_room,
         )
+
+    def _plan_like(self, settings: PrivacySettings, like: Release) -> Plan:
+        """Tables on a codebook that is public: no search, no profile, and all of the budget for the tables."""
+        check_like(settings, self.schema, like)
+        if self.num_records is None:
+            raise TableError(f"{self.origin}: its number of records must be known before its tables are planned")
+        tables = _Tables(settings, self.schema, plan_tables(settings, self.schema, ()))
+        codebook = replace(like.codebook, centred=settings.neighbours.centred)
+
+        def check_room(num_records: int, output: Path) -> None:
+            size = tables.room(codebook.dim, num_records, self.origin) + profile_bytes(self.schema)
+            check_space(output.parent, size)
+
+        known = Profile(codebook=codebook, total=float(self.num_records))
+        first = LikeTablePass(settings, self.schema, known, tables.budget, like)
+        return Plan(events=tables.events, first=first, check_room=check_room)
 
 
 class ProfilePass:
@@ -202,11 +226,19 @@ class PairTablePass:
     """The second pass of aggregates: noisy tables of all pairs of columns."""
 
     stage = "aggregates"
+    _like: str | None = None
 
-    def __init__(self, settings: PrivacySettings, schema: Schema, profile: Profile, budget: TableBudget) -> None:
+    def __init__(
+        self,
+        settings: PrivacySettings,
+        schema: Schema,
+        profile: Profile,
+        budget: TableBudget,
+        groups: NDArray[np.int64] | None = None,
+    ) -> None:
         codebook = profile.codebook
         self.width = _NUMBERS_A_COLUMN * len(codebook.codes)
-        self._plan = plan_aggregates(settings, schema, codebook, budget, profile.total)
+        self._plan = plan_aggregates(settings, schema, codebook, budget, profile.total, groups)
         self._settings, self._schema, self._codebook = settings, schema, codebook
         self._tally, self._total = AggregateTally(codebook, self._plan), profile.total
 
@@ -224,7 +256,7 @@ class PairTablePass:
         mechanism = AggregateMechanism(
             pivot=None if plan.pivot is None else self._schema.names[plan.pivot],
             num_classes=plan.num_classes,
-            profile_share=profile_share(self._settings, self._schema),
+            profile_share=0.0 if self._like is not None else profile_share(self._settings, self._schema),
             first_noise=tuple(plan.first_noise.tolist()),
             pair_noise=tuple(tuple(row) for row in plan.pair_noise.tolist()),
             focus=None
@@ -234,15 +266,45 @@ class PairTablePass:
                 groups=tuple(plan.groups.tolist()),
                 noise=tuple(tuple(row) for row in plan.triple_noise.tolist()),
             ),
+            like=self._like,
         )
         tables = self._tally.publish(randomness)
         arrays = {f"aggregates/{name}": array for name, array in tables.items()}
         following = None
         if plan.round.count:
+            known = self._known(tables["second"])
             following = ChosenTriplesPass(
-                self._schema, self._codebook, plan, mechanism, tables["second"][0], self._total
+                self._schema, self._codebook, known, plan, mechanism, tables["second"][0], self._total
             )
         return Published(events=plan.events, arrays=arrays, mechanism=mechanism, following=following)
+
+    def _known(self, second: NDArray[np.float64]) -> Codebook:
+        """The codebook with all that is public of margins by now."""
+        return self._codebook
+
+
+class LikeTablePass(PairTablePass):
+    """Tables on the codebook of another release, as the first and only look at all pairs.
+
+    What the file says of margins is made of the published tables: nothing else was measured of them.
+    """
+
+    def __init__(
+        self, settings: PrivacySettings, schema: Schema, known: Profile, budget: TableBudget, like: Release
+    ) -> None:
+        super().__init__(settings, schema, known, budget, focus_groups(settings, schema, like))
+        self._like = like.codebook_owner
+
+    def publish(self, randomness: Randomness, num_records: int) -> Published:
+        """The tables under noise, and the codebook with their margins."""
+        if num_records != self._total:
+            raise TableError("the table changed while it was read; start again with a fixed copy")
+        published = super().publish(randomness, num_records)
+        codebook, arrays = self._known(published.arrays["aggregates/second"]).to_parts()
+        return replace(published, codebook=codebook, total=self._total, arrays=published.arrays | arrays)
+
+    def _known(self, second: NDArray[np.float64]) -> Codebook:
+        return with_table_margins(self._codebook, second, self._plan.pair_noise, self._total)
 
 
 class ChosenTriplesPass:
@@ -257,6 +319,7 @@ class ChosenTriplesPass:
         self,
         schema: Schema,
         codebook: Codebook,
+        known: Codebook,
         plan: AggregatePlan,
         mechanism: AggregateMechanism,
         second: NDArray[np.float64],
@@ -266,7 +329,7 @@ class ChosenTriplesPass:
         self._schema, self._codebook, self._plan, self._mechanism = schema, codebook, plan, mechanism
         self._groups = [level_groups(code) for code in codebook.codes]
         candidates = list(combinations(round_candidates(plan, codebook, second), 3))
-        self._expected = expected_tables(second, plan.pair_noise, codebook, self._groups, candidates, total)
+        self._expected = expected_tables(second, plan.pair_noise, known, self._groups, candidates, total)
         self._tally = TripleTally(self._groups, candidates)
 
     def add(self, block: pa.Table) -> None:

@@ -18,6 +18,7 @@ from microtome.published.manifest import (
     ReleaseKind,
     Triples,
 )
+from microtome.published.pooling import pool
 from microtome.published.records import RecordsRelease
 from microtome.published.tables import TwoWayTables, consistent, two_way_tables
 
@@ -49,6 +50,7 @@ __all__ = [
     "digest",
     "keep_temporary",
     "narrowed",
+    "pool",
     "promise_in_words",
     "summary",
     "two_way_tables",

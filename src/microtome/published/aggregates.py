@@ -38,6 +38,11 @@ class AggregatesRelease(Release):
         self.triples: NDArray[np.float64] | None = arrays.get("aggregates/triples")
 
     @property
+    def codebook_owner(self) -> str:
+        """The fingerprint of the release whose profile made the codebook: this one, or the one that it is like."""
+        return self.mechanism.like or self.fingerprint
+
+    @property
     def pivot(self) -> int | None:
         """Position of the pivot column."""
         name = self.mechanism.pivot

@@ -130,6 +130,11 @@ class Release(Artefact):
         self.codebook = Codebook.from_parts(self.schema, manifest.codebook, arrays)
 
     @property
+    def codebook_owner(self) -> str:
+        """The fingerprint of the release whose profile made the codebook: this one, or the one that it is like."""
+        return self.fingerprint
+
+    @property
     def unlearnt(self) -> tuple[str, ...]:
         """Columns of which nothing, or not even half, stood out from the noise: rows drawn from this say little there.
 

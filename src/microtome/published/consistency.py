@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import assert_never
 
 import numpy as np
@@ -17,10 +18,13 @@ from microtome.accounting import Event, GaussianEvent, Neighbours, SliceEvent, S
 from microtome.errors import ReleaseError
 from microtome.published.manifest import (
     AggregateMechanism,
+    AnyMechanism,
     ImageMomentsMechanism,
     ImageRowsMechanism,
     Manifest,
     Mechanism,
+    Pool,
+    Promise,
     Triples,
 )
 
@@ -33,18 +37,17 @@ def check_events(manifest: Manifest) -> None:
     promise, mechanism = manifest.promise, manifest.mechanism
     gaussian = [event.mu for event in events_of(GaussianEvent, promise.events)]
     changed = promise.neighbours.cells_changed
+    if manifest.pool is not None:
+        _check_pool(manifest.pool, promise, mechanism)
+        return
     match mechanism:
         case Mechanism():
             _check_costs([_profile(manifest, changed)], gaussian)
             _check_slices(mechanism, promise.events, promise.neighbours, nonnegative=not promise.neighbours.centred)
         case AggregateMechanism():
-            pairs = np.array(mechanism.pair_noise, dtype=float)
-            noise = [*mechanism.first_noise, *pairs[np.triu_indices(len(pairs), 1)].tolist()]
-            if mechanism.focus is not None:
-                triples = np.array(mechanism.focus.noise, dtype=float)
-                noise += triples[np.triu_indices(len(triples), 1)].tolist()
-            cost = math.hypot(_counts(noise, changed), _second_round(mechanism.triples, changed))
-            _check_costs([_profile(manifest, changed), cost], gaussian)
+            tables = _tables(mechanism, changed)
+            profile = [_profile(manifest, changed)] if mechanism.like is None else []
+            _check_costs([*profile, tables], gaussian)
         case ImageRowsMechanism():
             _check_costs([_counts([mechanism.count_noise] * 2, changed)], gaussian)
             _check_slices(mechanism.slices, promise.events, promise.neighbours, nonnegative=False)
@@ -54,6 +57,35 @@ def check_events(manifest: Manifest) -> None:
             _check_costs([_counts([mechanism.count_noise] * 2, changed), means, moments], gaussian)
         case _:
             assert_never(mechanism)
+
+
+def _tables(mechanism: AggregateMechanism, changed: int) -> float:
+    """μ of all tables of a release of aggregates."""
+    pairs = np.array(mechanism.pair_noise, dtype=float)
+    noise = [*mechanism.first_noise, *pairs[np.triu_indices(len(pairs), 1)].tolist()]
+    if mechanism.focus is not None:
+        triples = np.array(mechanism.focus.noise, dtype=float)
+        noise += triples[np.triu_indices(len(triples), 1)].tolist()
+    return math.hypot(_counts(noise, changed), _second_round(mechanism.triples, changed))
+
+
+def _check_pool(pool: Pool, promise: Promise, mechanism: AnyMechanism) -> None:
+    """Refuse a pool that promises more than its holders do, or has less noise than any of them."""
+    own = [holder.promise for holder in pool.holders]
+    for one in own:
+        one.verify()
+    if any((one.neighbours, one.private) != (promise.neighbours, True) and promise.private for one in own):
+        raise ReleaseError("its holders promise less than it does, or something else")
+    if pool.overlapping:
+        if promise.events != tuple(event for one in own for event in one.events):
+            raise ReleaseError("its events are not those of its holders")
+    elif promise.epsilon < max(one.epsilon for one in own) or promise.delta < max(one.delta for one in own):
+        raise ReleaseError("it promises more than its holders do")
+    if not isinstance(mechanism, AggregateMechanism) or mechanism.like is None:
+        raise ReleaseError("it is a pool, and not of aggregates of one codebook")
+    cost = _tables(replace(mechanism, triples=None), promise.neighbours.cells_changed)
+    for one in own:
+        _check_costs([cost], [math.hypot(*(event.mu for event in events_of(GaussianEvent, one.events)))])
 
 
 def _profile(manifest: Manifest, changed: int) -> float:

@@ -16,24 +16,27 @@ from microtome.published.manifest import (
     ImageRowsMechanism,
     Manifest,
     Mechanism,
+    Pool,
 )
 from microtome.published.records import RecordsRelease
 from microtome.schema import ColumnCode
 
+_SHORT = 12
+"""Digits by which a fingerprint is told from others."""
+
 
 def promise_in_words(release: Artefact) -> list[str]:
     """The guarantee, a sentence a line."""
-    manifest, promise, mechanism = release.manifest, release.manifest.promise, release.manifest.mechanism
+    manifest, promise = release.manifest, release.manifest.promise
     if not promise.private:
         return ["NOT PRIVATE: the noise of this release was injected for a test. It promises nothing."]
-    share = epsilon(events_of(GaussianEvent, promise.events)[:1], promise.delta)  # the profile comes first
     lines = [
-        f"This release is (ε = {promise.epsilon:g}, δ = {promise.delta:g})-differentially private, profile included.",
+        f"This release is (ε = {promise.epsilon:g}, δ = {promise.delta:g})-differentially private, "
+        f"{_together(manifest)}.",
         f"Neighbours ({promise.neighbours}): {promise.neighbours.describes}",
         f"Computed by the {promise.accountant} accountant"
         f"{'' if promise.accountant == 'exact' else f'; the exact one finds ε = {exact_epsilon(release):.4g}'}.",
-        f"The profile (one-way histograms) took {mechanism.profile_share:.0%} of the budget; by itself it is "
-        f"(ε = {share:.3g}, δ = {promise.delta:g})-private.",
+        *_profile_in_words(manifest),
     ]
     if manifest.contents.records_exact:
         lines.append(f"The number of records, {manifest.contents.num_records:,.0f}, is public.")
@@ -44,6 +47,43 @@ def promise_in_words(release: Artefact) -> list[str]:
     lines += _how(manifest)
     lines.append("Whatever is computed from this file (models, samples, reports) costs no further privacy.")
     return lines
+
+
+def _together(manifest: Manifest) -> str:
+    match manifest.pool:
+        case None:
+            return "profile included" if manifest.mechanism.profile_share else "all of it together"
+        case Pool(overlapping=True):
+            return "for people who may be in all releases that it was made of: what these cost is added up"
+        case Pool():
+            return "for people who are in one of the releases that it was made of, and in no other of them"
+
+
+def _profile_in_words(manifest: Manifest) -> list[str]:
+    """What the profile cost; or whose it is, where there is none."""
+    promise, mechanism = manifest.promise, manifest.mechanism
+    if manifest.pool is not None:
+        return [
+            f"Pooled from {len(manifest.pool.holders)} releases, each with a promise of its own: "
+            + "; ".join(
+                f"{holder.fingerprint[:_SHORT]}, {holder.num_records:,.0f} records, ε = {holder.promise.epsilon:g} at "
+                f"δ = {holder.promise.delta:g}"
+                for holder in manifest.pool.holders
+            )
+            + "."
+        ]
+    match mechanism:
+        case AggregateMechanism(like=str() as other):
+            return [
+                f"There is no profile: columns are coded as in the release {other[:_SHORT]}, which was public, and all "
+                "of the budget went to the tables. Shares within a level are those of that release."
+            ]
+        case AggregateMechanism() | Mechanism() | ImageRowsMechanism() | ImageMomentsMechanism():
+            share = epsilon(events_of(GaussianEvent, promise.events)[:1], promise.delta)  # the profile comes first
+            return [
+                f"The profile (one-way histograms) took {mechanism.profile_share:.0%} of the budget; by itself it is "
+                f"(ε = {share:.3g}, δ = {promise.delta:g})-private."
+            ]
 
 
 def unlearnt_in_words(release: Artefact) -> list[str]:
@@ -153,6 +193,7 @@ def summary(release: Artefact) -> dict[str, Any]:
         "contents": {**document["contents"], **held.pop("contents")},
         **held,
         "checksums": document["checksums"],
+        **({"pool": document["pool"]} if "pool" in document else {}),
     }
 
 

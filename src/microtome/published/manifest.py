@@ -161,6 +161,8 @@ class AggregateMechanism(JsonRecord):
         pair_noise: That of the counts of each pair of columns by class; 0 where not measured.
         focus: The column by whose levels pairs were counted once more, if any.
         triples: Tables of three columns that a second round chose, if any.
+        like: The fingerprint of the release whose codebook this one has. It has no profile of its own then: margins in
+            its codebook are made of its tables, and shares within a level are those of that release.
     """
 
     kind: ClassVar[ReleaseKind] = ReleaseKind.AGGREGATES
@@ -172,6 +174,7 @@ class AggregateMechanism(JsonRecord):
     pair_noise: tuple[tuple[float, ...], ...]
     focus: Focus | None = None
     triples: Triples | None = None
+    like: str | None = None
 
     def __post_init__(self) -> None:
         _counts(self, "num_classes", least=1)
@@ -283,8 +286,40 @@ class Contents(JsonRecord):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Holder(JsonRecord):
+    """One of those whose releases were pooled.
+
+    Attributes:
+        fingerprint: That of their release.
+        num_records: Records in it.
+        promise: Theirs, which pooling leaves as it is.
+    """
+
+    fingerprint: str
+    num_records: float
+    promise: Promise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool(JsonRecord):
+    """The releases of which one was made by adding them up.
+
+    Attributes:
+        holders: Whose they were.
+        overlapping: Whether a person may be in several of them, so that what these cost adds up.
+    """
+
+    holders: tuple[Holder, ...]
+    overlapping: bool
+
+    def __post_init__(self) -> None:
+        if len({holder.fingerprint for holder in self.holders}) < max(len(self.holders), 2):
+            raise ReleaseError("a pool is of two releases or more, each once")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """All of the above with the schema, the codebook and the checksums."""
+    """All of the above with the schema, the codebook and the checksums; of a pool also what it was made of."""
 
     software: str
     promise: Promise
@@ -293,6 +328,7 @@ class Manifest:
     schema: Mapping[str, Any]
     codebook: Mapping[str, Any]
     checksums: Mapping[str, Any]
+    pool: Pool | None = None
 
     @property
     def kind(self) -> ReleaseKind:
@@ -312,6 +348,7 @@ class Manifest:
             "schema": dict(self.schema),
             "codebook": dict(self.codebook),
             "checksums": dict(self.checksums),
+            **({} if self.pool is None else {"pool": self.pool.to_dict()}),
         }
 
     @classmethod
@@ -336,6 +373,7 @@ class Manifest:
                 schema=document["schema"],
                 codebook=document["codebook"],
                 checksums=document["checksums"],
+                pool=Pool.from_dict(document["pool"]) if "pool" in document else None,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ReleaseError(f"its manifest is damaged: {error}") from error

@@ -12,7 +12,6 @@ that of a product of two noisy coordinates over the number of rows. Margins are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,13 +50,6 @@ def margin_noise(release: Release) -> Floats:
         for code in release.codebook.codes
     ]
     return np.concatenate(levels)
-
-
-def combined(estimates: Sequence[Floats], variances: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """The mean of independent estimates, each weighted by what its noise leaves it worth, and its variance."""
-    weights = 1.0 / np.maximum(variances, np.finfo(float).tiny)
-    total = weights.sum(axis=0)
-    return (np.array(estimates) * weights).sum(axis=0) / total, 1.0 / total
 
 
 def slice_sums(release: RecordsRelease, first: int, last: int) -> SliceSums:

@@ -33,13 +33,13 @@ from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Release, unknown_release
 from microtome.published.records import RecordsRelease
 from microtome.published.second_moments import (
-    combined,
     has_moments,
     level_margins,
     margin_noise,
     one_hot_moments,
     slice_sums,
 )
+from microtome.published.table_margins import combined
 from microtome.schema import project_to_simplex
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,8 @@ class TwoWayTables:
         tables: For each pair of columns the share of every pair of levels; no entry for a pair that was not measured.
         noise: Standard deviation of the noise of each entry.
         sums_inform: Whether the sums of a table tell something of the margins that the profile does not know. Those of
-            records do not: their second moments are turned into tables by the profile's margins.
+            records do not: their second moments are turned into tables by the profile's margins. Nor do those of a
+            release by another's codebook: its margins are made of them.
     """
 
     margins: tuple[Floats, ...]
@@ -90,8 +91,18 @@ def two_way_tables(release: Release) -> TwoWayTables | None:
         margin_noise=tuple(deviations[part] for part in parts),
         tables={(first, latter): second[parts[first], parts[latter]] for first, latter in pairs},
         noise={(first, latter): noise[parts[first], parts[latter]] for first, latter in pairs},
-        sums_inform=release.manifest.kind.is_of_sums,
+        sums_inform=_sums_inform(release),
     )
+
+
+def _sums_inform(release: Release) -> bool:
+    match release:
+        case AggregatesRelease():
+            return release.mechanism.like is None
+        case RecordsRelease():
+            return False
+        case _:
+            raise unknown_release(release)
 
 
 def consistent(noisy: TwoWayTables) -> TwoWayTables:

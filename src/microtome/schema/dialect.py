@@ -101,11 +101,14 @@ class Dialect:
         """The same with other values for all options that are not ``None``."""
         return replace(self, **{name: value for name, value in options.items() if value is not None})
 
-    def header(self, path: Path) -> list[str]:
-        """The names of the columns; one that the file leaves empty is called by its place."""
+    def header(self, path: Path, stream: pa.NativeFile | None = None) -> list[str]:
+        """The names of the columns; one that the file leaves empty is called by its place.
+
+        ``stream`` has the bytes of a file that is elsewhere than on this machine.
+        """
         try:
-            with pa.input_stream(str(path)) as stream:
-                names = self._first_record(stream)
+            with stream or pa.input_stream(str(path)) as opened:
+                names = self._first_record(opened)
         except (UnicodeError, csv.Error, EOFError, OSError, pa.ArrowException) as error:
             raise self._unreadable(path, error) from error
         if not any(name.strip() for name in names):
@@ -132,11 +135,12 @@ class Dialect:
         names: Sequence[str],
         types: Mapping[str, pa.DataType],
         columns: Sequence[str] | None = None,
+        stream: pa.NativeFile | None = None,
     ) -> pacsv.CSVStreamingReader:
         """A stream of batches of the given columns, or of all, in the given types, or in guessed ones."""
         unnamed = any(name == f"column_{place}" for place, name in enumerate(names, start=1))
         return pacsv.open_csv(
-            path,
+            stream or path,
             read_options=pacsv.ReadOptions(
                 block_size=_BLOCK,
                 encoding="utf8" if self.encoding in ("utf-8", "utf-8-sig") else self.encoding,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from microtome.schema.column import Column
@@ -33,8 +34,9 @@ def with_frame_types(schema: Schema, source: Any) -> Schema:
 def _layout(source: Any) -> pa.Schema | None:
     """Names and types of a frame or Parquet file; a text file states none."""
     if isinstance(source, str | Path):
-        return pq.read_schema(source) if Path(source).suffix in (".parquet", ".pq") else None
-    if isinstance(source, pa.Table):
+        is_parquet = Path(source).suffix in (".parquet", ".pq") and Path(source).is_file()
+        return pq.read_schema(source) if is_parquet else None
+    if isinstance(source, pa.Table | pads.Dataset):
         return source.schema
     return pa.RecordBatchReader.from_stream(source.head(0)).schema if hasattr(source, "head") else None
 

@@ -23,7 +23,8 @@ from microtome.divergences import Denoising, MomentMatching, MomentSettings, Rel
 from microtome.errors import ParameterError
 from microtome.generators import Generator, MixtureGenerator, RowLayout
 from microtome.published import AggregatesRelease
-from microtome.published.second_moments import combined, level_margins, margin_noise
+from microtome.published.second_moments import level_margins, margin_noise
+from microtome.published.table_margins import table_counts
 from microtome.schema import project_to_simplex
 from microtome.training.certainty import Certainty
 from microtome.training.correlations import Correlations
@@ -45,7 +46,11 @@ def class_shares(release: AggregatesRelease) -> Floats:
 
 def class_margins(release: AggregatesRelease) -> Floats:
     """Share of every level by class: counts by class, made to add up to the profile as far as that knows better."""
-    profile, (counts, own) = level_margins(release), _class_counts(release)
+    noise = release.mechanism.first_noise, np.array(release.mechanism.pair_noise)
+    profile, (counts, own) = (
+        level_margins(release),
+        table_counts(release.first, release.second, noise, release.codebook),
+    )
     total = (margin_noise(release) * release.num_records) ** 2
     gap = release.num_records * profile - counts.sum(axis=0)
     measured = np.isfinite(own)
@@ -63,28 +68,6 @@ def class_margins(release: AggregatesRelease) -> Floats:
             else:
                 counts[number, part] = project_to_simplex(counts[number, part], sizes[number])
     return counts
-
-
-def _class_counts(release: AggregatesRelease) -> tuple[Floats, Floats]:
-    """How often each level occurs in each class (v × d), and the variance (d): what all its tables say of it.
-
-    A table of two columns, summed over one of them, counts the other's levels. The variance is infinite where there is
-    none.
-    """
-    counts, variance = np.zeros_like(release.first), np.full(release.codebook.dim, np.inf)
-    first, pairs = np.array(release.mechanism.first_noise), np.array(release.mechanism.pair_noise)
-    widths = np.array([block.width for block in release.codebook.blocks])
-    sums = np.add.reduceat(release.second, np.cumsum(widths) - widths, axis=2)
-    for index, block in enumerate(release.codebook.blocks):
-        part, others = slice(block.start, block.stop), np.flatnonzero(pairs[index] > 0)
-        estimates = [release.first[:, part]] if first[index] > 0 else []
-        variances = [first[index] ** 2] if first[index] > 0 else []
-        estimates += [sums[:, part, other] for other in others]
-        variances += list(widths[others] * pairs[index, others] ** 2)
-        if estimates:
-            counts[:, part], own = combined(estimates, [np.full((1, block.width), one) for one in variances])
-            variance[part] = own[0]
-    return counts, variance
 
 
 class AggregateLoss:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from microtome.published import AggregatesRelease
-from microtome.published.second_moments import combined
+from microtome.published.table_margins import combined
 
 CHARGE = 150.0
 """χ² for a share of records outside of the full cells that is as large as its standard error."""

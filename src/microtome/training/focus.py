@@ -20,7 +20,8 @@ from torch import Tensor
 
 from microtome.divergences import MomentMatching, MomentSettings, ReleasedMoments
 from microtome.published import AggregatesRelease, Focus
-from microtome.published.second_moments import combined, level_margins
+from microtome.published.second_moments import level_margins
+from microtome.published.table_margins import combined
 from microtome.schema import project_to_simplex
 from microtome.training.losses import on_encoded
 from microtome.training.rule_cells import forbidden_pairs, with_rules

@@ -1,0 +1,65 @@
+"""Whatever gives rows once, as one stream of Arrow batches: readers, queries, relations, frames that are yet to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from microtome.query import Query
+
+_BATCH_ROWS = 65_536
+_IN_MEMORY = ("pandas", "polars")
+"""Whose frames are in memory already: they need no copy."""
+
+
+def is_stream(source: Any) -> bool:
+    """Whether a source gives its rows once, or would compute them anew, and perhaps others, each time it is asked."""
+    match source:
+        case Query() | pads.Scanner():
+            return True
+        case pads.FileSystemDataset() | pa.Table() | pa.RecordBatch():
+            return False
+        case pads.Dataset():
+            return True
+        case _ if hasattr(source, "collect_batches"):
+            return True
+        case _:
+            in_memory = type(source).__module__.partition(".")[0] in _IN_MEMORY
+            return hasattr(source, "__arrow_c_stream__") and not in_memory
+
+
+def opened(source: Any) -> AbstractContextManager[pa.RecordBatchReader]:
+    """The batches of a stream; whatever has to be closed is closed at the end."""
+    match source:
+        case Query():
+            return source.reader()
+        case pads.Scanner():
+            return nullcontext(source.to_reader())
+        case pads.Dataset():
+            return nullcontext(source.scanner(batch_size=_BATCH_ROWS).to_reader())
+        case _ if hasattr(source, "collect_batches"):
+            return nullcontext(_lazy(source))
+        case _ if hasattr(source, "to_arrow_reader"):  # DuckDB's relations would be read whole by the capsule
+            return nullcontext(source.to_arrow_reader(_BATCH_ROWS))
+        case _:
+            return nullcontext(pa.RecordBatchReader.from_stream(source))
+
+
+def named(source: Any) -> str:
+    """What to call a stream in messages."""
+    return "the query" if isinstance(source, Query) else f"the {type(source).__name__}"
+
+
+def _lazy(source: Any) -> pa.RecordBatchReader:
+    """A lazy frame of polars, computed piece by piece."""
+    schema = pa.RecordBatchReader.from_stream(source.limit(0).collect()).schema
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for frame in source.collect_batches(chunk_size=_BATCH_ROWS):
+            yield from pa.RecordBatchReader.from_stream(frame)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())

@@ -1,0 +1,134 @@
+"""A query on a database as a table: run once, on a connection of its own that changes nothing, read as Arrow batches.
+
+Drivers are those of ADBC, Arrow's own interface to databases, and DuckDB itself. Whoever has a connection already hands
+over what it answers instead: any stream of Arrow's will do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import pyarrow as pa
+
+from microtome.errors import ParameterError, TableError
+
+_EXTRA = "pip install 'microtome[databases]'"
+_BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """Rows that a database answers with.
+
+    Attributes:
+        connection: Where it is: ``postgresql://user@host/name``, ``sqlite:///people.db`` or ``duckdb:///people.duckdb``.
+        text: What is asked, such as ``"select age, income from people"``.
+
+    Example:
+        >>> import microtome as mt
+        >>> mt.Query(connection="postgresql://reader:secret@db/town", text="select age from people")
+        Query(connection='postgresql://reader:…@db/town', text='select age from people')
+    """
+
+    connection: str
+    text: str
+
+    def __post_init__(self) -> None:
+        for name in ("connection", "text"):
+            value = getattr(self, name)
+            if not isinstance(value, str) or not value.strip():
+                raise ParameterError(f"{name} is {value!r}; it must be a text that is not empty")
+        _connector(self.connection)
+
+    def __repr__(self) -> str:
+        return f"Query(connection={without_secrets(self.connection)!r}, text={self.text!r})"
+
+    @contextmanager
+    def reader(self) -> Iterator[pa.RecordBatchReader]:
+        """The answer, batch by batch; the connection is closed, and nothing committed, at the end."""
+        connect = _connector(self.connection)
+        called = without_secrets(self.connection)
+        try:
+            connection = connect(self.connection)
+        except ImportError as error:
+            raise TableError(f"{called}: the driver is not installed ({error}); {_EXTRA}") from error
+        except Exception as error:
+            raise TableError(f"{called}: cannot connect: {self._told(error)}") from error
+        with ExitStack() as stack:
+            stack.enter_context(closing(connection))
+            try:
+                reader = stack.enter_context(_answered(connection, self.text))
+            except Exception as error:
+                raise TableError(f"{called}: the query was refused: {self._told(error)}") from error
+            yield reader
+
+    def _told(self, error: Exception) -> str:
+        """What a driver says, on one line and without the password."""
+        text = " ".join(str(error).split())
+        secret = _SECRET.search(self.connection)
+        return text.replace(secret[2], "…") if secret else text
+
+
+_SECRET = re.compile(r"(://[^/@:]*):([^@/]+)@")
+
+
+def without_secrets(connection: str) -> str:
+    """An address as it may be shown."""
+    hidden = _SECRET.sub(r"\1:…@", connection)
+    return re.sub(r"(password=)[^&]*", r"\1…", hidden, flags=re.IGNORECASE)
+
+
+def _connector(connection: str) -> Callable[[str], Any]:
+    scheme = connection.partition(":")[0].lower()
+    if scheme not in _CONNECTORS:
+        raise ParameterError(
+            f"connection is {without_secrets(connection)!r}; it must begin with "
+            f"{', '.join(f'{name}://' for name in _CONNECTORS)}. Of any other database hand over what its own driver "
+            "answers, as a stream of Arrow's"
+        )
+    return _CONNECTORS[scheme]
+
+
+def _postgresql(connection: str) -> Any:
+    opened = import_module("adbc_driver_postgresql.dbapi").connect(connection)
+    with closing(opened.cursor()) as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+    return opened
+
+
+def _sqlite(connection: str) -> Any:
+    return import_module("adbc_driver_sqlite.dbapi").connect(f"file:{_path(connection)}?mode=ro")
+
+
+def _duckdb(connection: str) -> Any:
+    return import_module("duckdb").connect(_path(connection), read_only=True)
+
+
+def _path(connection: str) -> str:
+    """The file of ``sqlite:///people.db``, which is beside us, or of ``sqlite:////home/people.db``, which is not."""
+    found = re.fullmatch(r"\w+:(?:///)?(.+)", connection)
+    if found is None:
+        raise ParameterError(f"connection is {connection!r}; it must name a file, such as sqlite:///people.db")
+    return found[1]
+
+
+@contextmanager
+def _answered(connection: Any, text: str) -> Iterator[pa.RecordBatchReader]:
+    """What a database answers, as it comes: DuckDB's own way, or that of ADBC."""
+    if hasattr(connection, "sql"):
+        relation = connection.sql(text)
+        if relation is None:
+            raise ParameterError("it gives no rows; ask a 'select'")
+        yield relation.to_arrow_reader(_BATCH_ROWS)
+        return
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(text)
+        yield cursor.fetch_record_batch()
+
+
+_CONNECTORS = {"postgresql": _postgresql, "postgres": _postgresql, "sqlite": _sqlite, "duckdb": _duckdb}
