@@ -34,10 +34,12 @@ from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.accounting import Event, FailureEvent, GaussianEvent
 from microtome.errors import MicrotomeError, ParameterError
+from microtome.private.histograms import exact_counts
 from microtome.private.pair_counts import pair_counts
 from microtome.private.plan import unit_noise
 from microtome.private.randomness import LATTICE_GAP, Randomness, noisy_counts
@@ -257,6 +259,20 @@ class AggregateTally:
                 self._second[number] += second
         with self._lock:
             self.num_rows += len(levels)
+
+    def __reduce__(self) -> tuple[type[AggregateTally], tuple[Codebook, AggregatePlan]]:
+        return AggregateTally, (self._codebook, self._plan)
+
+    def parts(self) -> list[pa.Array]:
+        """What was counted, to be sent back; counts of one column are within those of pairs."""
+        return [pa.array([self.num_rows]), pa.array(self._second.astype(np.int64).ravel())]
+
+    def add_parts(self, parts: Iterator[pa.Array]) -> None:
+        """Add what another of the same plan has sent."""
+        self.num_rows += int(exact_counts(next(parts), 1)[0])
+        second = exact_counts(next(parts), self._second.size).reshape(self._second.shape)
+        self._first += second.diagonal(axis1=1, axis2=2)
+        self._second += second
 
     def merge(self, other: AggregateTally) -> None:
         """Add what another of the same plan has counted."""

@@ -18,15 +18,17 @@ Columns are taken in a few groups of levels: a table has 64 cells at most.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from threading import Lock
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.accounting import mu_of_pure
+from microtome.private.histograms import exact_counts
 from microtome.private.randomness import Randomness, noisy_counts
 from microtome.schema import Codebook, project_to_simplex
 
@@ -123,6 +125,17 @@ class TripleTally:
             counts[number] = np.bincount(joint + grouped[c], minlength=self._size**3)
         with self._lock:
             self._counts += counts
+
+    def __reduce__(self) -> tuple[type[TripleTally], tuple[Sequence[NDArray[np.int64]], Sequence[Triple]]]:
+        return TripleTally, (self._groups, self._candidates)
+
+    def parts(self) -> list[pa.Array]:
+        """What was counted, to be sent back."""
+        return [pa.array(self._counts.ravel())]
+
+    def add_parts(self, parts: Iterator[pa.Array]) -> None:
+        """Add what another of the same candidates has sent."""
+        self._counts += exact_counts(next(parts), self._counts.size).reshape(self._counts.shape)
 
     def merge(self, other: TripleTally) -> None:
         """Add what another of the same candidates has counted."""

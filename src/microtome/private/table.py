@@ -6,11 +6,12 @@ and encode. A table can be streamed more than once; nothing is kept in memory fo
 
 from __future__ import annotations
 
-from collections import Counter
+import collections
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +19,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from microtome.errors import TableError, together
+from microtome.private.passes import TableTally
 from microtome.schema import Column, Dialect, Schema
 from microtome.schema.dialect import (
     COMPRESSED,
@@ -33,6 +35,22 @@ from microtome.schema.sheet import Sheet
 _BATCH_ROWS = 65_536
 
 
+class Counter(Protocol):
+    """Whoever counts the rows of a table where they are (``engines``)."""
+
+    def num_rows(self) -> int | None:
+        """How many there are, if that can be asked before anything is reserved."""
+        ...
+
+    def held(self) -> AbstractContextManager[None]:
+        """The table as it is now, for as long as a release takes."""
+        ...
+
+    def fill(self, tally: TableTally, schema: Schema, block_rows: int) -> int:
+        """Count all rows, so many at a time; gives their number."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class PrivateTable:
     """A table that can be streamed as often as needed.
@@ -42,12 +60,14 @@ class PrivateTable:
         types: Column names and storage types, as the file or frame states them.
         num_rows: Number of rows where the source says so without being read.
         stream: Gives batches of the wanted columns, in the wanted types where the source can parse them.
+        counter: Who counts its rows where they are, if they are not to be streamed.
     """
 
     origin: str
     types: dict[str, pa.DataType]
     num_rows: int | None
     stream: Callable[[Sequence[Column]], Iterator[pa.RecordBatch]]
+    counter: Counter | None = None
 
     def blocks(self, schema: Schema, rows: int) -> Iterator[pa.Table]:
         """The table in pieces of exactly ``rows`` rows (the last may be shorter), in the schema's types."""
@@ -73,6 +93,8 @@ class PrivateTable:
         self.check_columns(schema)
         if self.num_rows is not None:
             return self
+        if self.counter is not None:
+            return replace(self, num_rows=self.counter.num_rows())
         return replace(self, num_rows=sum(batch.num_rows for batch in self.stream(schema.columns[:1])))
 
     def check_columns(self, schema: Schema) -> None:
@@ -92,6 +114,10 @@ def open_table(source: Any, dialect: Dialect | None = None) -> PrivateTable:
         return _open_path(Path(source), dialect)
     if isinstance(source, PrivateTable):
         return source
+    if type(source).__module__.startswith("pyspark."):
+        from microtome.private.engines.spark import open_spark
+
+        return open_spark(source)
     return _open_frame(source)
 
 
@@ -188,7 +214,7 @@ def _open_frame(source: Any) -> PrivateTable:
 
 
 def _refuse_repeated(names: Sequence[str], origin: str) -> None:
-    repeated = [name for name, count in Counter(names).items() if count > 1]
+    repeated = [name for name, count in collections.Counter(names).items() if count > 1]
     if repeated:
         raise TableError(f"{origin}: column {repeated[0]!r} occurs twice; rename one of them")
 

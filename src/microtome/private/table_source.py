@@ -7,17 +7,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.accounting import Event
-from microtome.errors import SchemaError
+from microtome.errors import MicrotomeError, SchemaError, TableError
 from microtome.private.aggregating import (
     AggregatePlan,
     AggregateTally,
@@ -43,11 +44,11 @@ from microtome.private.plan import (
 from microtome.private.profile import Profile, Tally, least_noise
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import GRID, Randomness
-from microtome.private.searching import start_search
+from microtome.private.searching import SearchPass, start_search
 from microtome.private.second_round import TripleTally, expected_tables
 from microtome.private.sliced_rows import SlicedRows, levels_of
 from microtome.private.slicing import SlicingMechanism, draw_directions
-from microtome.private.table import PrivateTable
+from microtome.private.table import Counter, PrivateTable
 from microtome.progress import Tell
 from microtome.published import (
     AggregateMechanism,
@@ -93,6 +94,11 @@ class TableSource:
         """Rows where the table says so without being read."""
         return None if self.table.num_rows is None else self.table.num_rows + self.null_records
 
+    @property
+    def engine(self) -> TableEngine | None:
+        """Who counts its rows where they are."""
+        return None if self.table.counter is None else TableEngine(counter=self.table.counter, schema=self.schema)
+
     def blocks(self, num_records: int) -> Iterator[pa.Table]:
         """All rows in blocks."""
         return self.table.blocks(self.schema, num_records)
@@ -112,6 +118,11 @@ class TableSource:
             case ReleaseKind.AGGREGATES:
                 second = _Tables(settings, self.schema, plan_tables(settings, self.schema, profile.events))
             case ReleaseKind.RECORDS:
+                if self.table.counter is not None:
+                    raise TableError(
+                        f"{self.origin}: a release of records adds noise to every row, and so has to read them here; "
+                        "take kind aggregates, or give the rows as a file or a frame"
+                    )
                 second = _Rows(settings, self.schema, run, plan_slices(settings, self.schema, profile.events))
 
         def check_room(num_records: int, output: Path) -> None:
@@ -127,6 +138,26 @@ class TableSource:
             first=start_search(self.schema, profile.budget, profile_of),
             check_room=check_room,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableEngine:
+    """Whoever can count the rows of a table, told what is public about it."""
+
+    counter: Counter
+    schema: Schema
+
+    def held(self) -> AbstractContextManager[None]:
+        """The table as it is now, for as long as a release takes."""
+        return self.counter.held()
+
+    def fill(self, counting: Pass, block_records: int) -> int:
+        """Show all rows to a pass; gives their number."""
+        match counting:
+            case SearchPass() | ProfilePass() | PairTablePass() | ChosenTriplesPass():
+                return self.counter.fill(counting.tally, self.schema, block_records)
+            case _:
+                raise MicrotomeError(f"{type(counting).__name__} is no pass over a table; nothing is released")
 
 
 class ProfilePass:
@@ -147,24 +178,24 @@ class ProfilePass:
     ) -> None:
         self.width = _NUMBERS_A_COLUMN * tally.num_columns
         self._settings, self._budget, self._events, self._following = settings, budget, events, following
-        self._tally = tally
+        self.tally = tally
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
-        self._tally.add(block)
+        self.tally.add(block)
 
     def merge(self, other: Self) -> None:
         """Add what another profile of the same schema has counted."""
-        self._tally.merge(other._tally)
+        self.tally.merge(other.tally)
 
     def publish(self, randomness: Randomness, num_records: int) -> Published:
         """The codebook, and what is to follow it."""
-        profile = self._tally.publish(
+        profile = self.tally.publish(
             self._budget,
             randomness,
             num_records=num_records,
             centred=self._settings.neighbours.centred,
-            fineness=fineness_of(self._settings, self._tally.num_columns),
+            fineness=fineness_of(self._settings, self.tally.num_columns),
         )
         codebook, arrays = profile.codebook.to_parts()
         return Published(
@@ -174,6 +205,33 @@ class ProfilePass:
             total=profile.total,
             following=self._following(profile, num_records, randomness),
         )
+
+
+Levels = TypeVar("Levels", AggregateTally, TripleTally)
+
+
+@dataclass(frozen=True)
+class LevelTally(Generic[Levels]):
+    """Counts of levels, for rows that are yet to be coded."""
+
+    codebook: Codebook
+    counts: Levels
+
+    def add(self, block: pa.Table) -> None:
+        """Count the rows of a block."""
+        self.counts.add(levels_of(block, self.codebook))
+
+    def merge(self, other: LevelTally[Levels]) -> None:
+        """Add what another of the same codebook has counted."""
+        self.counts.merge(other.counts)
+
+    def parts(self) -> list[pa.Array]:
+        """What was counted, to be sent back."""
+        return self.counts.parts()
+
+    def add_parts(self, parts: Iterator[pa.Array]) -> None:
+        """Add what another of the same codebook has sent."""
+        self.counts.add_parts(parts)
 
 
 @dataclass(frozen=True)
@@ -208,15 +266,15 @@ class PairTablePass:
         self.width = _NUMBERS_A_COLUMN * len(codebook.codes)
         self._plan = plan_aggregates(settings, schema, codebook, budget, profile.total)
         self._settings, self._schema, self._codebook = settings, schema, codebook
-        self._tally, self._total = AggregateTally(codebook, self._plan), profile.total
+        self.tally, self._total = LevelTally(codebook, AggregateTally(codebook, self._plan)), profile.total
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
-        self._tally.add(levels_of(block, self._codebook))
+        self.tally.add(block)
 
     def merge(self, other: Self) -> None:
         """Add what another pass of the same codebook has counted."""
-        self._tally.merge(other._tally)
+        self.tally.merge(other.tally)
 
     def publish(self, randomness: Randomness, num_records: int) -> Published:
         """The tables under noise."""
@@ -235,7 +293,7 @@ class PairTablePass:
                 noise=tuple(tuple(row) for row in plan.triple_noise.tolist()),
             ),
         )
-        tables = self._tally.publish(randomness)
+        tables = self.tally.counts.publish(randomness)
         arrays = {f"aggregates/{name}": array for name, array in tables.items()}
         following = None
         if plan.round.count:
@@ -267,20 +325,20 @@ class ChosenTriplesPass:
         self._groups = [level_groups(code) for code in codebook.codes]
         candidates = list(combinations(round_candidates(plan, codebook, second), 3))
         self._expected = expected_tables(second, plan.pair_noise, codebook, self._groups, candidates, total)
-        self._tally = TripleTally(self._groups, candidates)
+        self.tally = LevelTally(codebook, TripleTally(self._groups, candidates))
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
-        self._tally.add(levels_of(block, self._codebook))
+        self.tally.add(block)
 
     def merge(self, other: Self) -> None:
         """Add what another pass of the same candidates has counted."""
-        self._tally.merge(other._tally)
+        self.tally.merge(other.tally)
 
     def publish(self, randomness: Randomness, num_records: int) -> Published:
         """The chosen tables under noise."""
         second = self._plan.round
-        chosen, tables = self._tally.publish(*self._expected, second, randomness)
+        chosen, tables = self.tally.counts.publish(*self._expected, second, randomness)
         triples = Triples(
             columns=tuple((self._schema.names[a], self._schema.names[b], self._schema.names[c]) for a, b, c in chosen),
             groups=tuple(tuple(groups.tolist()) for groups in self._groups),
