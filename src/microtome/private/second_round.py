@@ -110,24 +110,24 @@ class TripleTally:
     """
 
     def __init__(self, groups: Sequence[NDArray[np.int64]], candidates: Sequence[Triple]) -> None:
-        self._groups, self._candidates, self._lock = groups, candidates, Lock()
-        self._size = 1 + max((int(one.max()) for one in groups), default=0)
-        self._counts = np.zeros((len(candidates), self._size**3), np.int64)
+        self.groups, self.candidates, self._lock = groups, candidates, Lock()
+        self.size = 1 + max((int(one.max()) for one in groups), default=0)
+        self._counts = np.zeros((len(candidates), self.size**3), np.int64)
 
     def add(self, levels: NDArray[np.int64]) -> None:
         """Count the rows of a block, given as levels (rows × columns)."""
-        grouped = [groups[levels[:, column]] for column, groups in enumerate(self._groups)]
+        grouped = [groups[levels[:, column]] for column, groups in enumerate(self.groups)]
         counts = np.empty_like(self._counts)
         pair, joint = (-1, -1), np.zeros(0, np.int64)
-        for number, (a, b, c) in enumerate(self._candidates):
+        for number, (a, b, c) in enumerate(self.candidates):
             if pair != (a, b):
-                pair, joint = (a, b), (grouped[a] * self._size + grouped[b]) * self._size
-            counts[number] = np.bincount(joint + grouped[c], minlength=self._size**3)
+                pair, joint = (a, b), (grouped[a] * self.size + grouped[b]) * self.size
+            counts[number] = np.bincount(joint + grouped[c], minlength=self.size**3)
         with self._lock:
             self._counts += counts
 
     def __reduce__(self) -> tuple[type[TripleTally], tuple[Sequence[NDArray[np.int64]], Sequence[Triple]]]:
-        return TripleTally, (self._groups, self._candidates)
+        return TripleTally, (self.groups, self.candidates)
 
     def parts(self) -> list[pa.Array]:
         """What was counted, to be sent back."""
@@ -158,12 +158,12 @@ class TripleTally:
             place = permute_and_flip(scores[left], plan.step, randomness.stream("choice", number))
             chosen.append(left.pop(place))
         chosen.sort()
-        shape = (-1, self._size, self._size, self._size)
+        shape = (-1, self.size, self.size, self.size)
         tables = [
             noisy_counts(self._counts[one].astype(np.float64), plan.noise, randomness.stream("triples", number))
             for number, one in enumerate(chosen)
         ]
-        return [self._candidates[one] for one in chosen], np.array(tables).reshape(shape)
+        return [self.candidates[one] for one in chosen], np.array(tables).reshape(shape)
 
 
 def permute_and_flip(scores: NDArray[np.int64], step: int, stream: np.random.Generator) -> int:

@@ -94,7 +94,7 @@ def test_a_wrong_value_is_named_and_nothing_is_spent(spark: Any, tmp_path: Path)
         release(frame, schema, epsilon=1.0, anyway=True, output=tmp_path / "no.release", ledger=book, dataset="people")
     assert "Traceback" not in str(raised.value)
     assert not (tmp_path / "no.release").exists()
-    assert book.account("people", delta=1e-6).epsilon == 0
+    assert book.account("people", delta=1e-6).spent == 0
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -101,7 +101,9 @@ def partition_counter(tally: TableTally, schema: Schema, block_rows: int) -> Cal
 
         from microtome.private.engines.spark import counted_partition
 
-        yield counted_partition(TaskContext.get().partitionId(), batches, tally, schema, block_rows)
+        task = TaskContext.get()
+        assert task is not None, "tasks run on executors"
+        yield counted_partition(task.partitionId(), batches, tally, schema, block_rows)
 
     return count
 
