@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from microtome.forecasting.prediction import Forecast, forecast
     from microtome.images import ImageSchema, ImageSet, read_images
     from microtome.private import draft_schema
+    from microtome.private.engines.sql import sql_table
     from microtome.published import ImageRelease, Release
     from microtome.schema import Column, Schema
     from microtome.settings import PrivacySettings, RunSettings
@@ -49,6 +50,7 @@ _HOMES = {
     "read_images": "microtome.images",
     "release": "microtome.api",
     "report": "microtome.evaluation",
+    "sql_table": "microtome.private.engines.sql",
 }
 
 __all__ = [
@@ -71,6 +73,7 @@ __all__ = [
     "read_images",
     "release",
     "report",
+    "sql_table",
 ]
 
 

@@ -49,7 +49,7 @@ Parts = list[pa.Array]
 Rows = list[tuple[Any, ...]]
 
 
-def open_query(connection: Any, query: str) -> PrivateTable:
+def sql_table(connection: Any, query: str) -> PrivateTable:
     """A table that stays in the database: only its counts come here.
 
     Args:
