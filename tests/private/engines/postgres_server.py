@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own, in a temporary folder, run by somebody who is not root; a word where there is none."""
+"""A PostgreSQL server of our own, in a temporary folder, run by somebody who is not root; skips without one."""
 
 from __future__ import annotations
 

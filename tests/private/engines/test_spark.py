@@ -144,3 +144,11 @@ def test_counts_of_another_question_are_refused() -> None:
     days = Schema(columns=(Column(name="day", kind=Kind.CATEGORICAL, dtype="date", categories=(dt.date.min,)),))
     with pytest.raises(MicrotomeError, match="does not fit"):
         add_bytes(Tally(days, {}), sent)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_page_runs_as_printed(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).resolve().parents[3] / "docs" / "engines-spark.md"
+    monkeypatch.chdir(tmp_path)
+    exec(page.read_text(encoding="utf-8").split("```python")[1].split("```")[0], {})
+    assert (tmp_path / "people.release").exists()
