@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from postgres_server import postgres
 from test_spark import NASTY, NASTY_SCHEMA
 
-from microtome import sql_table
-from microtome.errors import TableError
+from microtome import release, sql_table
+from microtome.accounting import Ledger
+from microtome.errors import ParameterError, TableError
 from microtome.private.engines.sql import Questions
 from microtome.private.engines.sql_dialect import BIGQUERY, DUCKDB, POSTGRES, SNOWFLAKE, SPARK, SqlDialect
 from microtome.private.histograms import bucket_histogram, cell_histogram, number_histogram, rounding_histogram
@@ -317,7 +318,9 @@ def test_the_promise_is_reserved_before_the_first_row_is_asked_for(tmp_path: Pat
 
     publish(sql_table(Watched(), "private"), ONE, tmp_path / "sql.release", ledger=book, **AGGREGATES)
     before = [statement for statement, spent in asked if spent == 0]
-    assert before == ["BEGIN TRANSACTION", "SELECT * FROM (SELECT * FROM private) AS asked LIMIT 0"]
+    assert "SELECT * FROM (SELECT * FROM private) AS asked LIMIT 0" in before
+    assert not [statement for statement in before if "private" in statement and "LIMIT 0" not in statement]
+    assert [statement for statement, spent in asked if spent > 0 and "COUNT(*)" in statement]
 
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -200,12 +200,10 @@ class SqlCounter:
     @contextmanager
     def _transaction(self, statements: Sequence[str]) -> Iterator[None]:
         """A transaction that ends as if it had not been; nobody else's is joined, or ended."""
-        if self.dialect is DUCKDB:
-            self._execute("BEGIN TRANSACTION")
-        elif self.connection.info.transaction_status.name != "IDLE":
+        if self._is_busy():
             raise TableError(f"{ORIGIN}: the connection is in a transaction, or lost; commit it, or open another one")
-        elif self.connection.autocommit:
-            self._execute("BEGIN")
+        if self.dialect is DUCKDB or self.connection.autocommit:
+            self._execute("BEGIN TRANSACTION")
         try:
             for statement in statements:
                 self._execute(statement)
@@ -213,6 +211,16 @@ class SqlCounter:
         finally:
             with suppress(Exception):  # nothing was changed: a connection that is lost by now loses nothing
                 self.connection.rollback()
+
+    def _is_busy(self) -> bool:
+        """Whether the connection is in a transaction; DuckDB gives every statement outside of one a number of its own.
+
+        To begin another one there would end the first.
+        """
+        if self.dialect is not DUCKDB:
+            return bool(self.connection.info.transaction_status.name != "IDLE")
+        first, second = (self._ask("SELECT txid_current()") for _ in range(2))
+        return first == second
 
     def _ask(self, statement: str) -> Rows:
         with _told():
