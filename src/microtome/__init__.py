@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from microtome.schema import Column, Schema
     from microtome.settings import PrivacySettings, RunSettings
     from microtome.synthesis import Synthesizer
+    from microtome.synthesis.spark_rows import spark_sample
     from microtome.training import FitSettings, ImageFitSettings
 
 __version__ = "0.1.0"
@@ -50,6 +51,7 @@ _HOMES = {
     "read_images": "microtome.images",
     "release": "microtome.api",
     "report": "microtome.evaluation",
+    "spark_sample": "microtome.synthesis.spark_rows",
     "sql_table": "microtome.private.engines.sql",
 }
 
@@ -73,6 +75,7 @@ __all__ = [
     "read_images",
     "release",
     "report",
+    "spark_sample",
     "sql_table",
 ]
 

@@ -2,6 +2,8 @@
 
 import datetime as dt
 import math
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from copy import deepcopy
@@ -11,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark_support import require_spark, session
+from spark_support import environment, require_spark, session
 
-from microtome import release
+from microtome import FitSettings, Synthesizer, release, spark_sample
 from microtome.accounting import Ledger
 from microtome.errors import MicrotomeError, TableError
 from microtome.private.engines.sent_counts import add_bytes, to_bytes
@@ -144,6 +146,46 @@ def test_counts_of_another_question_are_refused() -> None:
     days = Schema(columns=(Column(name="day", kind=Kind.CATEGORICAL, dtype="date", categories=(dt.date.min,)),))
     with pytest.raises(MicrotomeError, match="does not fit"):
         add_bytes(Tally(days, {}), sent)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sampled_rows_are_the_same_however_the_work_is_shared(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("microtome.synthesis.spark_rows._PIECE_ROWS", 400)
+    released = publish(people(600), people_schema(), tmp_path / "people.release", **AGGREGATES)
+    model = Synthesizer(FitSettings(steps=10), random_state=0).fit(released)
+    drawn = spark_sample(model, spark, 1000, random_state=7)
+    assert drawn.columns == people_schema().names
+    spread, gathered = (frame.toArrow() for frame in (drawn, drawn.coalesce(1)))
+    assert spread.num_rows == 1000
+    assert spread.equals(gathered)
+    other = spark_sample(model, spark, 1000, random_state=8).toArrow()
+    assert not spread.equals(other)
+    assert not spread.slice(0, 200).equals(spread.slice(400, 200)), "pieces have seeds of their own"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_command_has_spark_count(spark: Any, tmp_path: Path) -> None:
+    pq.write_table(people(300).select(["owner", "age"]), tmp_path / "people.parquet")
+    schema = Schema(columns=(people_schema()["owner"], people_schema()["age"]))
+    schema.save(tmp_path / "schema.yaml")
+    start = [sys.executable, "-c", "from microtome.cli.main import run; run()", "release"]
+    table, output = tmp_path / "people.parquet", tmp_path / "people.release"
+
+    def run(*options: str) -> subprocess.CompletedProcess[str]:
+        given = [str(table), "--anyway", "--schema", str(tmp_path / "schema.yaml"), "--epsilon", "3", "--force"]
+        return subprocess.run([*start, *given, *options], capture_output=True, text=True, env=environment())
+
+    wrong = run("-o", str(output), "--master", "local[1]")
+    assert wrong.returncode != 0
+    assert "--engine spark" in wrong.stderr
+    done = run("-o", str(output), "--engine", "spark", "--master", "local[1]")
+    assert done.returncode == 0, done.stderr
+    assert output.exists()
+    again = run("-o", str(table), "--engine", "spark", "--master", "local[1]")
+    assert again.returncode != 0
+    assert "is the data" in again.stderr
 
 
 @pytest.mark.filterwarnings("ignore")
