@@ -53,6 +53,7 @@ FIRST_TIER = {
     "private/reservation.py": "one reservation a release",
     "private/passes.py": "what a pass is",
     "private/sliced_rows.py": "noisy rows of a table",
+    "private/level_tally.py": "counts of levels, filled with rows",
     "private/table_source.py": "the passes over a table",
     "private/door.py": "the door: everything above, in order",
 }
@@ -94,6 +95,7 @@ ENGINES = {
     "private/engines/spark.py": "a Spark frame, counted by its executors",
     "private/engines/sql_dialect.py": "how databases write what differs between them",
     "private/engines/sql_questions.py": "cells, levels, classes and buckets as SQL",
+    "private/engines/sql_queries.py": "the queries, as text",
     "private/engines/sql.py": "a query, counted by its database",
     "private/engines/__init__.py": "names",
 }

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,7 @@ from microtome.private.aggregating import (
     table_bytes,
 )
 from microtome.private.domain import Domain
+from microtome.private.level_tally import LevelTally
 from microtome.private.memory import check_memory, profile_bytes
 from microtome.private.passes import Pass, Plan, Published
 from microtome.private.plan import (
@@ -46,7 +47,7 @@ from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import GRID, Randomness
 from microtome.private.searching import SearchPass, start_search
 from microtome.private.second_round import TripleTally, expected_tables
-from microtome.private.sliced_rows import SlicedRows, levels_of
+from microtome.private.sliced_rows import SlicedRows
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import Counter, PrivateTable
 from microtome.progress import Tell
@@ -205,33 +206,6 @@ class ProfilePass:
             total=profile.total,
             following=self._following(profile, num_records, randomness),
         )
-
-
-Levels = TypeVar("Levels", AggregateTally, TripleTally)
-
-
-@dataclass(frozen=True)
-class LevelTally(Generic[Levels]):
-    """Counts of levels, for rows that are yet to be coded."""
-
-    codebook: Codebook
-    counts: Levels
-
-    def add(self, block: pa.Table) -> None:
-        """Count the rows of a block."""
-        self.counts.add(levels_of(block, self.codebook))
-
-    def merge(self, other: LevelTally[Levels]) -> None:
-        """Add what another of the same codebook has counted."""
-        self.counts.merge(other.counts)
-
-    def parts(self) -> list[pa.Array]:
-        """What was counted, to be sent back."""
-        return self.counts.parts()
-
-    def add_parts(self, parts: Iterator[pa.Array]) -> None:
-        """Add what another of the same codebook has sent."""
-        self.counts.add_parts(parts)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from test_spark import NASTY, NASTY_SCHEMA
 from microtome import release, sql_table
 from microtome.accounting import Ledger
 from microtome.errors import ParameterError, TableError
-from microtome.private.engines.sql import Questions
 from microtome.private.engines.sql_dialect import BIGQUERY, DUCKDB, POSTGRES, SNOWFLAKE, SPARK, SqlDialect
+from microtome.private.engines.sql_queries import Questions
 from microtome.private.histograms import bucket_histogram, cell_histogram, number_histogram, rounding_histogram
 from microtome.private.table import PrivateTable
 from microtome.published import ReleaseKind
