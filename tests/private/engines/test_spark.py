@@ -169,7 +169,7 @@ def test_sampled_rows_are_the_same_however_the_work_is_shared(
 def test_the_command_has_spark_count(spark: Any, tmp_path: Path) -> None:
     pq.write_table(people(300).select(["owner", "age"]), tmp_path / "people.parquet")
     schema = Schema(columns=(people_schema()["owner"], people_schema()["age"]))
-    schema.save(tmp_path / "schema.yaml")
+    (tmp_path / "schema.yaml").write_text(schema.to_yaml(), encoding="utf-8")
     start = [sys.executable, "-c", "from microtome.cli.main import run; run()", "release"]
     table, output = tmp_path / "people.parquet", tmp_path / "people.release"
 
