@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from microtome.forecasting.prediction import Forecast, forecast
     from microtome.images import ImageSchema, ImageSet, read_images
     from microtome.private import draft_schema
+    from microtome.private.engines.sql import sql_table
     from microtome.published import ImageRelease, Release, pool
     from microtome.query import Query
     from microtome.schema import Column, Schema
     from microtome.settings import PrivacySettings, RunSettings
     from microtome.synthesis import Synthesizer
+    from microtome.synthesis.spark_rows import spark_sample
     from microtome.training import FitSettings, ImageFitSettings
 
 __version__ = "0.1.0"
@@ -52,6 +54,8 @@ _HOMES = {
     "read_images": "microtome.images",
     "release": "microtome.api",
     "report": "microtome.evaluation",
+    "spark_sample": "microtome.synthesis.spark_rows",
+    "sql_table": "microtome.private.engines.sql",
 }
 
 __all__ = [
@@ -76,6 +80,8 @@ __all__ = [
     "read_images",
     "release",
     "report",
+    "spark_sample",
+    "sql_table",
 ]
 
 

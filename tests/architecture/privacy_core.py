@@ -53,6 +53,7 @@ FIRST_TIER = {
     "private/reservation.py": "one reservation a release",
     "private/passes.py": "what a pass is",
     "private/sliced_rows.py": "noisy rows of a table",
+    "private/level_tally.py": "counts of levels, filled with rows",
     "private/table_source.py": "the passes over a table",
     "private/door.py": "the door: everything above, in order",
 }
@@ -89,6 +90,17 @@ DRAFTING = {
 }
 """What looks at a table for its holder and publishes nothing: no release goes through it."""
 
+ENGINES = {
+    "private/engines/sent_counts.py": "what was counted elsewhere, as bytes",
+    "private/engines/spark.py": "a Spark frame, counted by its executors",
+    "private/engines/sql_dialect.py": "how databases write what differs between them",
+    "private/engines/sql_questions.py": "cells, levels, classes and buckets as SQL",
+    "private/engines/sql_queries.py": "the queries, as text",
+    "private/engines/sql.py": "a query, counted by its database",
+    "private/engines/__init__.py": "names",
+}
+"""Who else counts a table. What they count is compared with the first tier's counts; noise is none of theirs."""
+
 BEYOND_TABLES = {
     "private/image_rows.py": "private images",
     "private/image_plan.py": "what each pass over images costs",
@@ -102,6 +114,7 @@ TIERS = {
     "first tier": FIRST_TIER,
     "second tier": SECOND_TIER,
     "drafting": DRAFTING,
+    "engines": ENGINES,
     "images and adaptation": BEYOND_TABLES,
 }
 

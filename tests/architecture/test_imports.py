@@ -11,7 +11,7 @@ import pytest
 import microtome
 
 PACKAGE = Path(microtome.__file__).parent
-PRIVATE = sorted((PACKAGE / "private").glob("*.py"))
+PRIVATE = sorted((PACKAGE / "private").rglob("*.py"))
 PRIVACY_CORE = PRIVATE + sorted((PACKAGE / "accounting").glob("*.py"))
 
 

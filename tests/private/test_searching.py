@@ -199,10 +199,10 @@ def test_one_record_changes_one_count_of_every_histogram_by_one() -> None:
         counting = counting.publish(SilentRandomness(), big.num_rows).following
     assert len(rounds) >= 2
     for number in range(len(rounds)):
-        asked = [question.histogram for questions in rounds[number]._asked for question in questions]
+        asked = [question.histogram for questions in rounds[number].tally.asked for question in questions]
         places = [
             f.index
-            for f, questions in zip(rounds[number]._findings, rounds[number]._asked, strict=True)
+            for f, questions in zip(rounds[number]._findings, rounds[number].tally.asked, strict=True)
             for _ in questions
         ]
         for histogram, place in zip(asked, places, strict=True):
@@ -228,7 +228,7 @@ def test_what_rounds_have_counted_apart_merges() -> None:
     one.add(table.slice(0, 123).combine_chunks())
     two.add(table.slice(123).combine_chunks())
     one.merge(two)
-    for mine, theirs in zip(together._asked, one._asked, strict=True):
+    for mine, theirs in zip(together.tally.asked, one.tally.asked, strict=True):
         for question, same in zip(mine, theirs, strict=True):
             assert _flat(question.histogram) == _flat(same.histogram)
 

@@ -21,6 +21,13 @@ class Kind(StrEnum):
     RECORDS = "records"
 
 
+class Engine(StrEnum):
+    """Who reads a table and counts."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
 class Directions(StrEnum):
     """Laws of directions."""
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from microtome.cli import images
-from microtome.cli.choices import DrawnDirections, Kind, Neighbours, ReleaseAccountant
+from microtome.cli.choices import DrawnDirections, Engine, Kind, Neighbours, ReleaseAccountant
 from microtome.cli.ledger import cost_in_words
 from microtome.cli.release_options import (
     AccountantOption,
@@ -27,7 +28,7 @@ from microtome.cli.schema import Decimal, Encoding, Separator, Sheet, one_charac
 from microtome.cli.screen import console, errors, plain, watch
 from microtome.cli.source import Connect, QueryText, Tables, given_source, require_there
 from microtome.cli.verb import Quiet
-from microtome.errors import ParameterError, noted, together
+from microtome.errors import OutputError, ParameterError, noted, together
 
 if TYPE_CHECKING:
     from microtome.accounting import Account
@@ -130,6 +131,16 @@ def release(
     ] = None,
     allow_large_delta: Annotated[bool, typer.Option(help="Accept a δ of 1/n or more.")] = False,
     anyway: Annotated[bool, typer.Option("--anyway", help="Release without a forecast, whatever it is worth.")] = False,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            help="Who reads the table and counts: this process, or Spark (Parquet files and folders; aggregates only)."
+        ),
+    ] = Engine.LOCAL,
+    master: Annotated[
+        str | None,
+        typer.Option(help="Spark's master, such as spark://host:7077.", show_default="local[*], this machine"),
+    ] = None,
     threads: Annotated[int, typer.Option(help="Blocks of rows worked on at once.")] = 2,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
     quiet: Quiet = False,
@@ -150,9 +161,12 @@ def release(
     dialect = {"separator": one_character(separator), "encoding": encoding, "decimal": decimal, "sheet": sheet}
     stated = _stated_schema(schema, like)
     source, declared = _subject(given, stated, schema, classes, labels, part, types_are_public, dialect)
-    with watch("rows" if source is given else "images") as progress:
+    with (
+        watch("rows" if source is given else "images") as progress,
+        _at(engine, master, source, output) as private,
+    ):
         released: Artefact = publish(
-            source,
+            private,
             declared,
             epsilon=epsilon,
             delta=delta,
@@ -180,6 +194,27 @@ def release(
     spent = released.manifest.promise.delta
     with noted(f"{output} is written and whole, and ε = {epsilon:g} at δ = {spent:g} is charged in the ledger."):
         _tell(output, released, Ledger(book).account(name, delta=spent))
+
+
+@contextmanager
+def _at(engine: Engine, master: str | None, source: str | list[str] | Query | ImageSet, output: Path) -> Iterator[Any]:
+    """What is released, as whoever is to count it takes it."""
+    match engine:
+        case Engine.LOCAL:
+            if master is not None:
+                raise ParameterError("--master is Spark's; it goes with --engine spark")
+            yield source
+        case Engine.SPARK:
+            from microtome.private.engines.spark import parquet_on_spark
+
+            if not isinstance(source, str):
+                raise ParameterError(
+                    "--engine spark reads one Parquet file or folder; give that, or leave the engine out"
+                )
+            if Path(source).resolve() in (output.resolve(), *output.resolve().parents):
+                raise OutputError(f"{output} is the data, or among them; choose another output")
+            with parquet_on_spark(Path(source), master) as frame:
+                yield frame
 
 
 def _foretell(expected: str, cautions: Sequence[str]) -> None:

@@ -34,10 +34,12 @@ from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.accounting import Event, FailureEvent, GaussianEvent
 from microtome.errors import MicrotomeError, ParameterError
+from microtome.private.histograms import exact_counts
 from microtome.private.pair_counts import pair_counts
 from microtome.private.plan import unit_noise
 from microtome.private.randomness import LATTICE_GAP, Randomness, noisy_counts
@@ -250,7 +252,7 @@ class AggregateTally:
     """Exact counts by class, filled block by block, on several threads if need be. Never leaves this package."""
 
     def __init__(self, codebook: Codebook, plan: AggregatePlan) -> None:
-        self._codebook, self._plan, self._lock = codebook, plan, Lock()
+        self._codebook, self.plan, self._lock = codebook, plan, Lock()
         self._widths = np.array([block.width for block in codebook.blocks])
         self.num_rows = 0
         self._first = np.zeros((plan.num_parts, codebook.dim))
@@ -260,14 +262,28 @@ class AggregateTally:
         """Count the rows of a block, given as levels (rows × columns)."""
         if ((levels < 0) | (levels >= self._widths)).any():
             raise MicrotomeError("a level is outside its column; nothing was released")
-        parts = self._plan.parts_of(levels)
-        for number in range(self._plan.num_parts):
+        parts = self.plan.parts_of(levels)
+        for number in range(self.plan.num_parts):
             second = pair_counts(levels.T[:, parts == number], self._widths.tolist())
             with self._lock:
                 self._first[number] += second.diagonal()
                 self._second[number] += second
         with self._lock:
             self.num_rows += len(levels)
+
+    def __reduce__(self) -> tuple[type[AggregateTally], tuple[Codebook, AggregatePlan]]:
+        return AggregateTally, (self._codebook, self.plan)
+
+    def parts(self) -> list[pa.Array]:
+        """What was counted, to be sent back; counts of one column are within those of pairs."""
+        return [pa.array([self.num_rows]), pa.array(self._second.astype(np.int64).ravel())]
+
+    def add_parts(self, parts: Iterator[pa.Array]) -> None:
+        """Add what another of the same plan has sent."""
+        self.num_rows += int(exact_counts(next(parts), 1)[0])
+        second = exact_counts(next(parts), self._second.size).reshape(self._second.shape)
+        self._first += second.diagonal(axis1=1, axis2=2)
+        self._second += second
 
     def merge(self, other: AggregateTally) -> None:
         """Add what another of the same plan has counted."""
@@ -277,7 +293,7 @@ class AggregateTally:
 
     def publish(self, randomness: Randomness) -> dict[str, NDArray[np.float64]]:
         """The noisy tables *first*, *second* and, with a focus, *third*; zero wherever nothing is measured."""
-        plan = self._plan
+        plan = self.plan
         if plan.focus is None:
             found = {"first": self._noisy_first(randomness)}
             return {**found, "second": self._noisy_pairs("second", self._second, plan.pair_noise, randomness)}
@@ -291,9 +307,9 @@ class AggregateTally:
     def _noisy_first(self, randomness: Randomness) -> NDArray[np.float64]:
         noisy = np.zeros_like(self._first)
         for number, (column, part) in enumerate(self._parts()):
-            if self._plan.first_noise[column] > 0:
+            if self.plan.first_noise[column] > 0:
                 stream = randomness.stream("first", number)
-                noisy[:, part] = noisy_counts(self._first[:, part], self._plan.first_noise[column], stream)
+                noisy[:, part] = noisy_counts(self._first[:, part], self.plan.first_noise[column], stream)
         return noisy
 
     def _noisy_pairs(

@@ -10,6 +10,7 @@ ledger but never undercharged it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,7 +20,7 @@ import numpy as np
 import microtome
 from microtome.accounting import Ledger
 from microtome.errors import MicrotomeError, TableError
-from microtome.private.passes import Arrays, Block, Pass, Plan, Published
+from microtome.private.passes import Arrays, Block, Engine, Pass, Plan, Published
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import check_size
 from microtome.private.randomness import ReleaseRandomness, is_unpredictable
@@ -45,6 +46,11 @@ class Source(Protocol):
     @property
     def null_records(self) -> int:
         """Records that are there and empty: they are counted in their number and in nothing else."""
+        ...
+
+    @property
+    def engine(self) -> Engine | None:
+        """Who counts them where they are; ``None`` where blocks of them are read."""
         ...
 
     def plan(self, settings: PrivacySettings, run: RunSettings) -> Plan:
@@ -87,7 +93,7 @@ class Door:
             check_size(self.settings, source.num_records, source.origin)
             plan.check_room(source.num_records, output)
         try:
-            with reserved(self.ledger, self.dataset, plan.events, settings=self.settings) as reservation:
+            with reserved(self.ledger, self.dataset, plan.events, settings=self.settings) as reservation, _held(source):
                 num_records = self._count(source, plan.first)
                 check_size(self.settings, num_records, source.origin)
                 plan.check_room(num_records, output)
@@ -115,6 +121,11 @@ class Door:
     def _count(self, source: Source, counting: Pass, expected: int | None = None) -> int:
         """Show all records to a pass; gives their number, which must be the expected one."""
         seen = source.null_records
+        if source.engine is not None:
+            seen += source.engine.fill(counting, self.run.block_rows(counting.width))
+            _require_number(source, seen, expected)
+            self.run.progress(counting.stage, seen, seen)
+            return seen
         blocks = self._blocks(source, counting.stage, counting.width, expected)
         for number in ordered_map(lambda block: _counted(counting, block), blocks, threads=self.run.threads):
             seen += number
@@ -129,8 +140,7 @@ class Door:
                 break
             yield block
             self.run.progress(stage, seen, total)
-        if expected not in (None, seen):
-            raise TableError(f"{source.origin} changed while it was read; start again with a fixed copy")
+        _require_number(source, seen, expected)
 
     def _write(self, output: Path, source: Source, published: list[Published], num_records: int) -> None:
         """The one place where a release is written."""
@@ -179,6 +189,15 @@ class Door:
             private=is_unpredictable(self.randomness),
             events=tuple(event for part in published for event in part.events),
         )
+
+
+def _held(source: Source) -> AbstractContextManager[None]:
+    return nullcontext() if source.engine is None else source.engine.held()
+
+
+def _require_number(source: Source, seen: int, expected: int | None) -> None:
+    if expected not in (None, seen):
+        raise TableError(f"{source.origin} changed while it was read; start again with a fixed copy")
 
 
 def _counted(counting: Pass, block: Block) -> int:

@@ -2,14 +2,17 @@
 
 A record adds 1 to one count of a histogram at most: the number of them, and the noise of each, is all that accounting
 needs to know. What several have counted merges exactly. Counts leave this package under noise only.
+
+What values are counted *by* is a record of public facts: it can be sent to where the values are (``engines``).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from threading import Lock
-from typing import assert_never
+from typing import Protocol, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -31,16 +34,45 @@ _HALF = np.uint64(33)
 Counts = NDArray[np.int64]
 
 
+class IntoCells(Protocol):
+    """Which cell a value is counted in."""
+
+    def __len__(self) -> int:
+        """How many cells there are."""
+        ...
+
+    def count(self, array: pa.Array) -> Counts:
+        """How many values are in each."""
+        ...
+
+
+class IntoValues(Protocol):
+    """Which values are counted."""
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """Their type."""
+        ...
+
+    def count(self, array: pa.Array) -> Iterable[tuple[object, int]]:
+        """The values, and how often each occurs."""
+        ...
+
+    def check(self, number: int) -> None:
+        """Refuse so many different values."""
+        ...
+
+
 class DenseHistogram:
     """Counts of cells that are known beforehand."""
 
-    def __init__(self, size: int, count: Callable[[pa.Array], Counts]) -> None:
-        self.counts = np.zeros(size, np.int64)
-        self._count, self._lock = count, Lock()
+    def __init__(self, by: IntoCells) -> None:
+        self.counts = np.zeros(len(by), np.int64)
+        self.by, self._lock = by, Lock()
 
     def add(self, array: pa.Array) -> None:
         """Count the values of a block."""
-        counts = self._count(array)
+        counts = self.by.count(array)
         with self._lock:
             self.counts += counts
 
@@ -54,6 +86,14 @@ class DenseHistogram:
             case never:
                 assert_never(never)
 
+    def parts(self) -> list[pa.Array]:
+        """What was counted, to be sent."""
+        return [pa.array(self.counts)]
+
+    def add_parts(self, parts: Iterator[pa.Array]) -> None:
+        """Add what another has sent."""
+        self.counts += exact_counts(next(parts), len(self.counts))
+
     def noisy(self, scale: float, stream: np.random.Generator) -> NDArray[np.float64]:
         """The counts under noise."""
         return noisy_counts(self.counts.astype(float), scale, stream)
@@ -62,22 +102,32 @@ class DenseHistogram:
 class SparseHistogram:
     """Counts of values that nobody knows beforehand."""
 
-    def __init__(self, count: Callable[[pa.Array], Iterable[tuple[object, int]]], check: Callable[[int], None]) -> None:
-        self.counts: Counter[object] = Counter()
-        self._count, self._check, self._lock = count, check, Lock()
+    def __init__(self, by: IntoValues, counts: Counter[object] | None = None) -> None:
+        self.counts: Counter[object] = Counter() if counts is None else counts
+        self.by, self._lock = by, Lock()
 
     def add(self, array: pa.Array) -> None:
         """Count the values of a block."""
-        found = list(self._count(array))
+        found = list(self.by.count(array))
         with self._lock:
             for value, number in found:
                 self.counts[value] += number
-        self._check(len(self.counts))
+        self.by.check(len(self.counts))
 
     def merge(self, other: Histogram) -> None:
         """Add what another has counted."""
         self.counts.update(other.counts)
-        self._check(len(self.counts))
+        self.by.check(len(self.counts))
+
+    def parts(self) -> list[pa.Array]:
+        """What was counted, to be sent: values, and their counts."""
+        return [pa.array(list(self.counts), self.by.arrow_type), pa.array(list(self.counts.values()), pa.int64())]
+
+    def add_parts(self, parts: Iterator[pa.Array]) -> None:
+        """Add what another has sent."""
+        values = next(parts)
+        found = zip(values.to_pylist(), exact_counts(next(parts), len(values)).tolist(), strict=True)
+        self.merge(SparseHistogram(self.by, Counter(dict(found))))
 
     def shown(
         self, scale: float, threshold: float, stream: np.random.Generator, known: Collection[object] = ()
@@ -96,51 +146,128 @@ class SparseHistogram:
 Histogram = DenseHistogram | SparseHistogram
 
 
+def exact_counts(sent: pa.Array, size: int) -> Counts:
+    """Counts that were sent, if they are so many, and are counts."""
+    counts: Counts = np.asarray(sent)
+    if counts.dtype != np.int64 or len(counts) != size or (counts < 0).any():
+        raise MicrotomeError("what was counted elsewhere does not fit what was asked; nothing is released")
+    return counts
+
+
 def cell_histogram(column: Column, cells: Cells) -> DenseHistogram:
     """Counts of cells."""
-    size = len(cells)
-    return DenseHistogram(size, lambda array: np.bincount(cell_indices(array, column, cells), minlength=size))
+    return DenseHistogram(ByCell(column, cells))
 
 
 def rounding_histogram(column: Column, classes: RoundingClasses) -> DenseHistogram:
     """Counts of rounding classes."""
-    return DenseHistogram(len(classes), lambda array: classes.count(numbers_within_bounds(array, column)))
+    return DenseHistogram(ByRounding(column, classes))
 
 
 def bucket_histogram(column: Column) -> DenseHistogram:
     """Counts of the buckets into which numbers are scattered."""
-    return DenseHistogram(
-        NUM_BUCKETS,
-        lambda array: np.bincount(buckets(numbers_within_bounds(array, column)), minlength=NUM_BUCKETS),
-    )
+    return DenseHistogram(ByBucket(column))
 
 
 def category_histogram(column: Column) -> SparseHistogram:
     """Counts of categories that nobody has declared."""
-
-    def count(array: pa.Array) -> Iterable[tuple[object, int]]:
-        counted = pc.value_counts(checked(array, column))
-        return zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)
-
-    def check(number: int) -> None:
-        if number > MOST_CATEGORIES:
-            raise TableError(
-                f"column {column.name!r} has more than {MOST_CATEGORIES:,} different values: free text and "
-                "identifiers cannot be released; drop the column or declare its categories"
-            )
-
-    return SparseHistogram(count, check)
+    return SparseHistogram(ByCategory(column))
 
 
 def number_histogram(column: Column, chosen: NDArray[np.bool_]) -> SparseHistogram:
-    """Counts of the numbers in the chosen buckets, each by itself: so many of them as memory has room for."""
+    """Counts of the numbers in the chosen buckets, each by itself."""
+    return SparseHistogram(ByNumber(column, chosen))
 
-    def count(array: pa.Array) -> Iterable[tuple[object, int]]:
-        numbers = numbers_within_bounds(array, column)
-        values, counts = np.unique(numbers[chosen[buckets(numbers)]], return_counts=True)
+
+@dataclass(frozen=True, eq=False)
+class ByCell:
+    """In which cell a value is."""
+
+    column: Column
+    cells: Cells
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def count(self, array: pa.Array) -> Counts:
+        """How many values are in each cell."""
+        return np.bincount(cell_indices(array, self.column, self.cells), minlength=len(self))
+
+
+@dataclass(frozen=True, eq=False)
+class ByRounding:
+    """Of which rounding class a number is."""
+
+    column: Column
+    classes: RoundingClasses
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def count(self, array: pa.Array) -> Counts:
+        """How many numbers are of each class."""
+        return self.classes.count(numbers_within_bounds(array, self.column))
+
+
+@dataclass(frozen=True, eq=False)
+class ByBucket:
+    """Into which bucket a number is scattered."""
+
+    column: Column
+
+    def __len__(self) -> int:
+        return NUM_BUCKETS
+
+    def count(self, array: pa.Array) -> Counts:
+        """How many numbers are in each bucket."""
+        return np.bincount(buckets(numbers_within_bounds(array, self.column)), minlength=len(self))
+
+
+@dataclass(frozen=True, eq=False)
+class ByCategory:
+    """Which category, of those that nobody has declared, a value is."""
+
+    column: Column
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """That of the column."""
+        return self.column.arrow_type
+
+    def count(self, array: pa.Array) -> Iterable[tuple[object, int]]:
+        """The categories, and how often each occurs."""
+        counted = pc.value_counts(checked(array, self.column))
+        return zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)
+
+    def check(self, number: int) -> None:
+        """Refuse what is no column of categories."""
+        if number > MOST_CATEGORIES:
+            raise TableError(
+                f"column {self.column.name!r} has more than {MOST_CATEGORIES:,} different values: free text and "
+                "identifiers cannot be released; drop the column or declare its categories"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class ByNumber:
+    """Which number in the chosen buckets a value is: so many of them as memory has room for."""
+
+    column: Column
+    chosen: NDArray[np.bool_]
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """That of numbers, whatever they count."""
+        return pa.float64()
+
+    def count(self, array: pa.Array) -> Iterable[tuple[object, int]]:
+        """The numbers, and how often each occurs."""
+        numbers = numbers_within_bounds(array, self.column)
+        values, counts = np.unique(numbers[self.chosen[buckets(numbers)]], return_counts=True)
         return zip((values + 0.0).tolist(), counts.tolist(), strict=True)
 
-    return SparseHistogram(count, lambda number: None)
+    def check(self, number: int) -> None:
+        """There are as many as there are."""
 
 
 def buckets(numbers: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -62,6 +62,7 @@ class ImageSource:
 
     images: PrivateImages
     null_records: int = 0
+    engine = None
 
     @property
     def origin(self) -> str:

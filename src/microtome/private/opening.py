@@ -40,6 +40,10 @@ def open_table(source: Any, dialect: Dialect | None = None) -> PrivateTable:
             return _in_all([_open_file(file, dialect) for file in table_files(source)])
         case pads.FileSystemDataset():
             return _open_data_set(source)
+        case _ if type(source).__module__.startswith("pyspark."):
+            from microtome.private.engines.spark import open_spark
+
+            return open_spark(source)
         case _:
             return _open_frame(source)
 

@@ -10,9 +10,11 @@ A release of records ends with *rows*: noise on every record, written as they co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.accounting import Event
@@ -49,6 +51,34 @@ class Pass(Protocol):
 
     def publish(self, randomness: Randomness, num_records: int) -> Published:
         """Everything that may be known of the counts, under noise."""
+        ...
+
+
+class TableTally(Protocol):
+    """What a pass over a table counts with. A copy that is sent elsewhere, by pickling it, arrives empty."""
+
+    def add(self, block: pa.Table) -> None:
+        """Count the rows of a block; safe on several threads."""
+        ...
+
+    def parts(self) -> list[pa.Array]:
+        """What was counted, to be sent back."""
+        ...
+
+    def add_parts(self, parts: Iterator[pa.Array]) -> None:
+        """Add what another of the same kind has sent; refuses what does not fit."""
+        ...
+
+
+class Engine(Protocol):
+    """Whoever counts records where they are, so that no block of them is read here."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """The records as they are now, for as long as a release takes."""
+        ...
+
+    def fill(self, counting: Pass, block_records: int) -> int:
+        """Show all records to a pass, so many at a time; gives their number."""
         ...
 
 

@@ -17,7 +17,7 @@ The total is public, except under ``add-remove``: there it is one more count, wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 
@@ -33,6 +33,7 @@ from microtome.private.histograms import (
     SparseHistogram,
     category_histogram,
     cell_histogram,
+    exact_counts,
     rounding_histogram,
 )
 from microtome.private.profile_budget import ProfileBudget, histogram_weights
@@ -79,7 +80,7 @@ class Tally:
 
     def __init__(self, schema: Schema, domains: Mapping[int, Domain] | None = None) -> None:
         self.num_rows = 0
-        self._columns, self._domains = schema.columns, domains or {}
+        self._schema, self._columns, self._domains = schema, schema.columns, domains or {}
         self._cells = [self._cells_of(place, column) for place, column in enumerate(schema.columns)]
         self._histograms = [_histogram(*described) for described in zip(schema.columns, self._cells, strict=True)]
         classes = {place: rounding_classes(column) for place, column in enumerate(schema.columns)}
@@ -89,6 +90,24 @@ class Tally:
             if found is not None and (place not in self._domains or self._domains[place].rounding is None)
         }
         self._lock = Lock()
+
+    def __reduce__(self) -> tuple[type[Tally], tuple[Schema, Mapping[int, Domain]]]:
+        return Tally, (self._schema, self._domains)
+
+    @property
+    def questions(self) -> list[tuple[int, Histogram]]:
+        """All histograms, each with the place of its column."""
+        return [*enumerate(self._histograms), *self._rounding.items()]
+
+    def parts(self) -> list[pa.Array]:
+        """What was counted, to be sent back."""
+        return [pa.array([self.num_rows]), *(part for _, one in self.questions for part in one.parts())]
+
+    def add_parts(self, parts: Iterator[pa.Array]) -> None:
+        """Add what another of the same schema has sent."""
+        self.num_rows += int(exact_counts(next(parts), 1)[0])
+        for _, histogram in self.questions:
+            histogram.add_parts(parts)
 
     @property
     def num_columns(self) -> int:

@@ -7,7 +7,7 @@ the profile's μ², and what they leave is the profile's: whatever is found, the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Self, assert_never
 
 import numpy as np
@@ -18,7 +18,7 @@ from microtome.private import number_search
 from microtome.private.category_search import CategoryFinding
 from microtome.private.cell_index import cell_indices
 from microtome.private.domain import WEIGHTS, Answer, Domain, Finding, Question
-from microtome.private.histograms import DenseHistogram, SparseHistogram
+from microtome.private.histograms import DenseHistogram, Histogram, SparseHistogram
 from microtome.private.passes import Pass, Published
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import Randomness
@@ -32,6 +32,7 @@ VALUE_HISTOGRAMS = 2
 """The most of a column with declared bounds: buckets and numbers."""
 _NUMBERS_A_COLUMN = 8
 
+Checked = tuple[int, Column, Cells]
 Following = Callable[[dict[int, Domain], ProfileBudget], Pass]
 
 
@@ -64,6 +65,52 @@ def chances_to_show(column: Column) -> int:
     return 2 if column.kind.is_categorical else 1
 
 
+class SearchTally:
+    """Exact counts of one round of questions. Never leaves this package.
+
+    Args:
+        findings: What is known, and so what is asked.
+        checked: Columns that are not searched for, whose values are checked on the way.
+    """
+
+    def __init__(self, findings: Sequence[Finding], checked: Sequence[Checked] = ()) -> None:
+        self._findings, self.checked = findings, checked
+        self.asked = [finding.questions() for finding in findings]
+
+    def __reduce__(self) -> tuple[type[SearchTally], tuple[Sequence[Finding], Sequence[Checked]]]:
+        return SearchTally, (self._findings, self.checked)
+
+    @property
+    def questions(self) -> list[tuple[int, Histogram]]:
+        """All histograms, each with the place of its column."""
+        pairs = zip(self._findings, self.asked, strict=True)
+        return [(finding.index, question.histogram) for finding, asked in pairs for question in asked]
+
+    def add(self, block: pa.Table) -> None:
+        """Count the rows of a block."""
+        with together() as attempts:
+            for index, column, cells in self.checked:
+                with attempts:
+                    cell_indices(block.column(index).combine_chunks(), column, cells)
+            for index, histogram in self.questions:
+                with attempts:
+                    histogram.add(block.column(index).combine_chunks())
+
+    def parts(self) -> list[pa.Array]:
+        """What was counted, to be sent back."""
+        return [part for _, histogram in self.questions for part in histogram.parts()]
+
+    def add_parts(self, parts: Iterator[pa.Array]) -> None:
+        """Add what another of the same questions has sent."""
+        for _, histogram in self.questions:
+            histogram.add_parts(parts)
+
+    def merge(self, other: SearchTally) -> None:
+        """Add what another of the same questions has counted."""
+        for (_, mine), (_, theirs) in zip(self.questions, other.questions, strict=True):
+            mine.merge(theirs)
+
+
 class SearchPass:
     """One round of questions.
 
@@ -77,50 +124,39 @@ class SearchPass:
     ) -> None:
         self.width = _NUMBERS_A_COLUMN * len(findings)
         self._budget, self._following, self._findings, self._round = budget, following, findings, number
-        self._asked = [finding.questions() for finding in findings]
-        self._checked: list[tuple[int, Column, Cells]] = []
+        self.tally = SearchTally(findings)
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
-        with together() as attempts:
-            for index, column, cells in self._checked:
-                with attempts:
-                    cell_indices(block.column(index).combine_chunks(), column, cells)
-            for finding, asked in zip(self._findings, self._asked, strict=True):
-                with attempts:
-                    array = block.column(finding.index).combine_chunks()
-                    for question in asked:
-                        question.histogram.add(array)
+        self.tally.add(block)
 
     def check_also(self, schema: Schema) -> None:
         """Have the values of all columns that are not searched for checked on the way."""
         described = [(place, column, initial_cells(column)) for place, column in enumerate(schema.columns)]
-        self._checked = [(place, column, cells) for place, column, cells in described if cells is not None]
+        self.tally.checked = [(place, column, cells) for place, column, cells in described if cells is not None]
 
     def merge(self, other: Self) -> None:
         """Add what another round of the same questions has counted."""
-        for mine, theirs in zip(self._asked, other._asked, strict=True):
-            for question, same in zip(mine, theirs, strict=True):
-                question.histogram.merge(same.histogram)
+        self.tally.merge(other.tally)
 
     def publish(self, randomness: Randomness, num_records: int) -> Published:
         """The answers under noise settle what is asked next; when no question is left the profile follows."""
         total = None if self._budget.neighbours.protects_count else float(num_records)
         findings = []
-        for finding, asked in zip(self._findings, self._asked, strict=True):
+        for finding, asked in zip(self._findings, self.tally.asked, strict=True):
             answered = finding
             for question in asked:
                 stream = randomness.stream(f"search {question.name} {self._round}", finding.index)
                 scale = self._budget.noise_of(WEIGHTS[question.name])
                 answered = answered.answered(question.name, self._answer(question, scale, stream), scale, total)
             findings.append(answered)
-        budget = self._budget.less(sum(WEIGHTS[question.name] for asked in self._asked for question in asked))
+        budget = self._budget.less(sum(WEIGHTS[question.name] for asked in self.tally.asked for question in asked))
         following = SearchPass(budget, self._following, findings, self._round + 1)
         return Published(events=(), arrays={}, following=following.next_pass())
 
     def next_pass(self) -> Pass:
         """This round, or what follows the search if no question is left."""
-        if any(self._asked):
+        if any(self.tally.asked):
             return self
         return self._following({finding.index: finding.domain() for finding in self._findings}, self._budget)
 

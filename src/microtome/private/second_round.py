@@ -18,15 +18,17 @@ Columns are taken in a few groups of levels: a table has 64 cells at most.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from threading import Lock
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.accounting import mu_of_pure
+from microtome.private.histograms import exact_counts
 from microtome.private.randomness import Randomness, noisy_counts
 from microtome.schema import Codebook, project_to_simplex
 
@@ -108,21 +110,32 @@ class TripleTally:
     """
 
     def __init__(self, groups: Sequence[NDArray[np.int64]], candidates: Sequence[Triple]) -> None:
-        self._groups, self._candidates, self._lock = groups, candidates, Lock()
-        self._size = 1 + max((int(one.max()) for one in groups), default=0)
-        self._counts = np.zeros((len(candidates), self._size**3), np.int64)
+        self.groups, self.candidates, self._lock = groups, candidates, Lock()
+        self.size = 1 + max((int(one.max()) for one in groups), default=0)
+        self._counts = np.zeros((len(candidates), self.size**3), np.int64)
 
     def add(self, levels: NDArray[np.int64]) -> None:
         """Count the rows of a block, given as levels (rows × columns)."""
-        grouped = [groups[levels[:, column]] for column, groups in enumerate(self._groups)]
+        grouped = [groups[levels[:, column]] for column, groups in enumerate(self.groups)]
         counts = np.empty_like(self._counts)
         pair, joint = (-1, -1), np.zeros(0, np.int64)
-        for number, (a, b, c) in enumerate(self._candidates):
+        for number, (a, b, c) in enumerate(self.candidates):
             if pair != (a, b):
-                pair, joint = (a, b), (grouped[a] * self._size + grouped[b]) * self._size
-            counts[number] = np.bincount(joint + grouped[c], minlength=self._size**3)
+                pair, joint = (a, b), (grouped[a] * self.size + grouped[b]) * self.size
+            counts[number] = np.bincount(joint + grouped[c], minlength=self.size**3)
         with self._lock:
             self._counts += counts
+
+    def __reduce__(self) -> tuple[type[TripleTally], tuple[Sequence[NDArray[np.int64]], Sequence[Triple]]]:
+        return TripleTally, (self.groups, self.candidates)
+
+    def parts(self) -> list[pa.Array]:
+        """What was counted, to be sent back."""
+        return [pa.array(self._counts.ravel())]
+
+    def add_parts(self, parts: Iterator[pa.Array]) -> None:
+        """Add what another of the same candidates has sent."""
+        self._counts += exact_counts(next(parts), self._counts.size).reshape(self._counts.shape)
 
     def merge(self, other: TripleTally) -> None:
         """Add what another of the same candidates has counted."""
@@ -145,12 +158,12 @@ class TripleTally:
             place = permute_and_flip(scores[left], plan.step, randomness.stream("choice", number))
             chosen.append(left.pop(place))
         chosen.sort()
-        shape = (-1, self._size, self._size, self._size)
+        shape = (-1, self.size, self.size, self.size)
         tables = [
             noisy_counts(self._counts[one].astype(np.float64), plan.noise, randomness.stream("triples", number))
             for number, one in enumerate(chosen)
         ]
-        return [self._candidates[one] for one in chosen], np.array(tables).reshape(shape)
+        return [self.candidates[one] for one in chosen], np.array(tables).reshape(shape)
 
 
 def permute_and_flip(scores: NDArray[np.int64], step: int, stream: np.random.Generator) -> int:

@@ -6,16 +6,35 @@ Rows leave this file only as Arrow batches of the schema's own types, for the re
 
 from __future__ import annotations
 
-from collections import Counter
+import collections
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from microtome.errors import TableError, together
+from microtome.private.passes import TableTally
 from microtome.schema import Column, Schema
 from microtome.schema.dialect import separator_hint
+
+
+class Counter(Protocol):
+    """Whoever counts the rows of a table where they are (``engines``)."""
+
+    def num_rows(self) -> int | None:
+        """How many there are, if that can be asked before anything is reserved."""
+        ...
+
+    def held(self) -> AbstractContextManager[None]:
+        """The table as it is now, for as long as a release takes."""
+        ...
+
+    def fill(self, tally: TableTally, schema: Schema, block_rows: int) -> int:
+        """Count all rows, so many at a time; gives their number."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +47,7 @@ class PrivateTable:
         num_rows: Number of rows where the source says so without being read.
         stream: Gives batches of the wanted columns, in the wanted types where the source can parse them.
         parts: The tables that it is made of, one after the other; none for one that is not made of others.
+        counter: Who counts its rows where they are, if they are not to be streamed.
     """
 
     origin: str
@@ -35,6 +55,7 @@ class PrivateTable:
     num_rows: int | None
     stream: Callable[[Sequence[Column]], Iterator[pa.RecordBatch]]
     parts: tuple[PrivateTable, ...] = ()
+    counter: Counter | None = None
 
     def blocks(self, schema: Schema, rows: int) -> Iterator[pa.Table]:
         """The table in pieces of exactly ``rows`` rows (the last may be shorter), in the schema's types."""
@@ -66,6 +87,8 @@ class PrivateTable:
         self.check_columns(schema)
         if self.num_rows is not None:
             return self
+        if self.counter is not None:
+            return replace(self, num_rows=self.counter.num_rows())
         return replace(self, num_rows=sum(batch.num_rows for batch in self.stream(schema.columns[:1])))
 
     def check_columns(self, schema: Schema) -> None:
@@ -78,7 +101,7 @@ class PrivateTable:
 
 def refuse_repeated(names: Sequence[str], origin: str) -> None:
     """Refuse two columns of one name."""
-    repeated = [name for name, count in Counter(names).items() if count > 1]
+    repeated = [name for name, count in collections.Counter(names).items() if count > 1]
     if repeated:
         raise TableError(f"{origin}: column {repeated[0]!r} occurs twice; rename one of them")
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -18,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.accounting import Event
-from microtome.errors import SchemaError, TableError
+from microtome.errors import MicrotomeError, SchemaError, TableError
 from microtome.private.aggregating import (
     AggregatePlan,
     AggregateTally,
@@ -30,6 +31,7 @@ from microtome.private.aggregating import (
     table_bytes,
 )
 from microtome.private.domain import Domain
+from microtome.private.level_tally import LevelTally
 from microtome.private.likeness import check_like, focus_groups
 from microtome.private.memory import check_memory, profile_bytes
 from microtome.private.passes import Pass, Plan, Published
@@ -45,11 +47,11 @@ from microtome.private.plan import (
 from microtome.private.profile import Profile, Tally, least_noise
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import GRID, Randomness
-from microtome.private.searching import start_search
+from microtome.private.searching import SearchPass, start_search
 from microtome.private.second_round import TripleTally, expected_tables
-from microtome.private.sliced_rows import SlicedRows, levels_of
+from microtome.private.sliced_rows import SlicedRows
 from microtome.private.slicing import SlicingMechanism, draw_directions
-from microtome.private.table import PrivateTable
+from microtome.private.table import Counter, PrivateTable
 from microtome.progress import Tell
 from microtome.published import (
     AggregateMechanism,
@@ -99,6 +101,11 @@ class TableSource:
         """Rows where the table says so without being read."""
         return None if self.table.num_rows is None else self.table.num_rows + self.null_records
 
+    @property
+    def engine(self) -> TableEngine | None:
+        """Who counts its rows where they are."""
+        return None if self.table.counter is None else TableEngine(counter=self.table.counter, schema=self.schema)
+
     def blocks(self, num_records: int) -> Iterator[pa.Table]:
         """All rows in blocks."""
         return self.table.blocks(self.schema, num_records)
@@ -120,6 +127,11 @@ class TableSource:
             case ReleaseKind.AGGREGATES:
                 second = _Tables(settings, self.schema, plan_tables(settings, self.schema, profile.events))
             case ReleaseKind.RECORDS:
+                if self.table.counter is not None:
+                    raise TableError(
+                        f"{self.origin}: a release of records adds noise to every row, and so has to read them here; "
+                        "take kind aggregates, or give the rows as a file or a frame"
+                    )
                 second = _Rows(settings, self.schema, run, plan_slices(settings, self.schema, profile.events))
 
         def check_room(num_records: int, output: Path) -> None:
@@ -153,6 +165,26 @@ class TableSource:
         return Plan(events=tables.events, first=first, check_room=check_room)
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableEngine:
+    """Whoever can count the rows of a table, told what is public about it."""
+
+    counter: Counter
+    schema: Schema
+
+    def held(self) -> AbstractContextManager[None]:
+        """The table as it is now, for as long as a release takes."""
+        return self.counter.held()
+
+    def fill(self, counting: Pass, block_records: int) -> int:
+        """Show all rows to a pass; gives their number."""
+        match counting:
+            case SearchPass() | ProfilePass() | PairTablePass() | ChosenTriplesPass():
+                return self.counter.fill(counting.tally, self.schema, block_records)
+            case _:
+                raise MicrotomeError(f"{type(counting).__name__} is no pass over a table; nothing is released")
+
+
 class ProfilePass:
     """Noisy histograms of all columns, and the codebook that everything after it is built on.
 
@@ -171,24 +203,24 @@ class ProfilePass:
     ) -> None:
         self.width = _NUMBERS_A_COLUMN * tally.num_columns
         self._settings, self._budget, self._events, self._following = settings, budget, events, following
-        self._tally = tally
+        self.tally = tally
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
-        self._tally.add(block)
+        self.tally.add(block)
 
     def merge(self, other: Self) -> None:
         """Add what another profile of the same schema has counted."""
-        self._tally.merge(other._tally)
+        self.tally.merge(other.tally)
 
     def publish(self, randomness: Randomness, num_records: int) -> Published:
         """The codebook, and what is to follow it."""
-        profile = self._tally.publish(
+        profile = self.tally.publish(
             self._budget,
             randomness,
             num_records=num_records,
             centred=self._settings.neighbours.centred,
-            fineness=fineness_of(self._settings, self._tally.num_columns),
+            fineness=fineness_of(self._settings, self.tally.num_columns),
         )
         codebook, arrays = profile.codebook.to_parts()
         return Published(
@@ -240,15 +272,15 @@ class PairTablePass:
         self.width = _NUMBERS_A_COLUMN * len(codebook.codes)
         self._plan = plan_aggregates(settings, schema, codebook, budget, profile.total, groups)
         self._settings, self._schema, self._codebook = settings, schema, codebook
-        self._tally, self._total = AggregateTally(codebook, self._plan), profile.total
+        self.tally, self._total = LevelTally(codebook, AggregateTally(codebook, self._plan)), profile.total
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
-        self._tally.add(levels_of(block, self._codebook))
+        self.tally.add(block)
 
     def merge(self, other: Self) -> None:
         """Add what another pass of the same codebook has counted."""
-        self._tally.merge(other._tally)
+        self.tally.merge(other.tally)
 
     def publish(self, randomness: Randomness, num_records: int) -> Published:
         """The tables under noise."""
@@ -268,7 +300,7 @@ class PairTablePass:
             ),
             like=self._like,
         )
-        tables = self._tally.publish(randomness)
+        tables = self.tally.counts.publish(randomness)
         arrays = {f"aggregates/{name}": array for name, array in tables.items()}
         following = None
         if plan.round.count:
@@ -331,19 +363,21 @@ class ChosenTriplesPass:
         candidates = list(combinations(round_candidates(plan, codebook, second), 3))
         self._expected = expected_tables(second, plan.pair_noise, known, self._groups, candidates, total)
         self._tally = TripleTally(self._groups, candidates)
+        self._expected = expected_tables(second, plan.pair_noise, codebook, self._groups, candidates, total)
+        self.tally = LevelTally(codebook, TripleTally(self._groups, candidates))
 
     def add(self, block: pa.Table) -> None:
         """Count the rows of a block."""
-        self._tally.add(levels_of(block, self._codebook))
+        self.tally.add(block)
 
     def merge(self, other: Self) -> None:
         """Add what another pass of the same candidates has counted."""
-        self._tally.merge(other._tally)
+        self.tally.merge(other.tally)
 
     def publish(self, randomness: Randomness, num_records: int) -> Published:
         """The chosen tables under noise."""
         second = self._plan.round
-        chosen, tables = self._tally.publish(*self._expected, second, randomness)
+        chosen, tables = self.tally.counts.publish(*self._expected, second, randomness)
         triples = Triples(
             columns=tuple((self._schema.names[a], self._schema.names[b], self._schema.names[c]) for a, b, c in chosen),
             groups=tuple(tuple(groups.tolist()) for groups in self._groups),

@@ -1,0 +1,213 @@
+"""A Spark frame as a private table: executors count their own rows, and send counts.
+
+    frame ─► partitions ─► our tally on Arrow batches ─► one message a partition ─► merged in groups ─► the driver
+
+The driver draws the noise: nothing random happens in a task, so whatever Spark repeats, speculates on or loses, a
+partition has the counts that it has. Every message says which partition it is of, and one that came before is dropped.
+A row that cannot be counted is reported as such, and not as a failed task, which Spark would try again.
+
+Executors need this package; rows travel between Spark and it as Arrow batches, on the executor's machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from microtome.errors import MicrotomeError, ParameterError, TableError
+from microtome.private.engines.sent_counts import add_bytes, to_bytes
+from microtome.private.passes import TableTally
+from microtome.private.table import PrivateTable
+from microtome.schema import Column, Schema
+
+ORIGIN = "the Spark frame"
+_MESSAGE = pa.schema(
+    [("partitions", pa.list_(pa.int64())), ("rows", pa.int64()), ("counts", pa.binary()), ("problem", pa.string())]
+)
+"""What tasks send: of which partitions, how many rows these have, what was counted, or why nothing could be."""
+_MESSAGE_IN_SPARK = "partitions array<bigint>, rows bigint, counts binary, problem string"
+_MOST_AT_ONCE = 64
+"""Messages that the driver takes; more are merged in groups on the way to it."""
+
+Batches = Iterable[pa.RecordBatch]
+
+
+def open_spark(frame: Any) -> PrivateTable:
+    """A Spark frame, none of whose rows come here."""
+    return PrivateTable(
+        origin=ORIGIN, types=_types(frame), num_rows=None, stream=_refuse_streaming, counter=SparkCounter(frame=frame)
+    )
+
+
+@contextmanager
+def parquet_on_spark(path: Path, master: str | None) -> Iterator[Any]:
+    """A Parquet file or folder as a frame of a Spark session of its own, on this machine unless a master is named."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise ParameterError("Spark is not installed; pip install 'microtome[spark]', and Java 17 or newer") from None
+    if not (path.is_dir() or path.suffix in (".parquet", ".pq")):
+        raise TableError(f"{path}: Spark reads Parquet files and folders of these; convert it, or leave out --engine")
+    builder = SparkSession.builder.appName("microtome").config("spark.ui.showConsoleProgress", "false")
+    try:
+        session = builder.master(master or "local[*]").getOrCreate()
+    except Exception as error:  # no Java, no such master: whatever it is, Spark has not started
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ParameterError(
+            f"Spark does not start: {first}; it needs Java 17 or newer, and a master in reach"
+        ) from error
+    try:
+        yield _run(lambda: session.read.parquet(str(path.resolve())))
+    finally:
+        session.stop()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkCounter:
+    """Has the executors of a Spark frame count its rows."""
+
+    frame: Any
+
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return int(_run(self.frame.count))
+
+    def held(self) -> AbstractContextManager[None]:
+        """A frame is read again for every pass; one that has another number of rows then is refused."""
+        return nullcontext()
+
+    def fill(self, tally: TableTally, schema: Schema, block_rows: int) -> int:
+        """Count all rows; gives their number."""
+        wanted = self.frame.select([f"`{name.replace('`', '``')}`" for name in schema.names])
+        sent = wanted.mapInArrow(partition_counter(tally, schema, block_rows), _MESSAGE_IN_SPARK)
+        groups = _num_groups(self.frame)
+        if groups > 1:
+            sent = sent.repartition(groups, "partitions").mapInArrow(group_merger(tally), _MESSAGE_IN_SPARK)
+        return merged(tally, (row.asDict() for row in _run(sent.collect)))[1]
+
+
+def partition_counter(tally: TableTally, schema: Schema, block_rows: int) -> Callable[[Batches], Iterator[Any]]:
+    """What a task does: counts the rows of its partition, and sends one message."""
+
+    def count(batches: Batches) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        from microtome.private.engines.spark import counted_partition
+
+        task = TaskContext.get()
+        assert task is not None, "tasks run on executors"
+        yield counted_partition(task.partitionId(), batches, tally, schema, block_rows)
+
+    return count
+
+
+def counted_partition(
+    number: int, batches: Batches, tally: TableTally, schema: Schema, block_rows: int
+) -> pa.RecordBatch:
+    """The message of one partition."""
+    types: dict[str, pa.DataType] = dict.fromkeys(schema.names, pa.null())
+    table = PrivateTable(origin=ORIGIN, types=types, num_rows=None, stream=lambda _: iter(batches))
+    tally, rows = deepcopy(tally), 0  # a copy is empty, whatever was counted before
+    try:
+        for block in table.blocks(schema, block_rows):
+            tally.add(block)
+            rows += block.num_rows
+    except MicrotomeError as error:
+        return _message([number], 0, None, str(error))
+    return _message([number], rows, to_bytes(tally), None)
+
+
+def group_merger(tally: TableTally) -> Callable[[Batches], Iterator[Any]]:
+    """What a task of the second stage does: merges the messages that it gets into one."""
+
+    def merge(batches: Batches) -> Iterator[pa.RecordBatch]:
+        from microtome.private.engines.spark import merged_group
+
+        yield merged_group(batches, tally)
+
+    return merge
+
+
+def merged_group(batches: Batches, tally: TableTally) -> pa.RecordBatch:
+    """The message of a group of partitions."""
+    tally = deepcopy(tally)
+    try:
+        partitions, rows = merged(tally, (row for batch in batches for row in batch.to_pylist()))
+    except MicrotomeError as error:
+        return _message([], 0, None, str(error))
+    return _message(sorted(partitions), rows, to_bytes(tally), None)
+
+
+def merged(tally: TableTally, messages: Iterable[dict[str, Any]]) -> tuple[set[int], int]:
+    """Add all messages to a tally, each partition once; gives the partitions, and the number of their rows."""
+    seen: set[int] = set()
+    total = 0
+    for message in messages:
+        if message["problem"] is not None:
+            raise TableError(message["problem"])
+        partitions = set(message["partitions"])
+        if partitions and partitions <= seen:
+            continue
+        if partitions & seen:
+            raise MicrotomeError("Spark has sent a partition in two groups; nothing is released, start again")
+        add_bytes(tally, bytes(message["counts"]))
+        seen |= partitions
+        total += int(message["rows"])
+    return seen, total
+
+
+def _message(partitions: list[int], rows: int, counts: bytes | None, problem: str | None) -> pa.RecordBatch:
+    values = (partitions, rows, counts, problem)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([value], kind) for value, kind in zip(values, _MESSAGE.types, strict=True)], schema=_MESSAGE
+    )
+
+
+def _num_groups(frame: Any) -> int:
+    """In how many groups messages are merged on the way: 1 if the driver takes them as they are."""
+    try:
+        partitions = int(frame.rdd.getNumPartitions())
+    except Exception:  # a frame of Spark Connect does not tell: the driver takes all messages
+        return 1
+    return 1 if partitions <= _MOST_AT_ONCE else math.isqrt(partitions)
+
+
+def _types(frame: Any) -> dict[str, pa.DataType]:
+    """Names and types of the columns; ``null`` for a type that Arrow has no name for, which no schema can ask for."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    types = {}
+    for field in frame.schema.fields:
+        if field.name in types:
+            raise TableError(f"{ORIGIN}: column {field.name!r} occurs twice; rename one of them")
+        try:
+            types[field.name] = to_arrow_type(field.dataType)
+        except Exception:
+            types[field.name] = pa.null()
+    return types
+
+
+def _refuse_streaming(_: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+    raise TableError(f"{ORIGIN} is counted where it is; its rows are not read here. Give a file or a frame in memory")
+
+
+def _run(action: Callable[[], Any]) -> Any:
+    """Run a job; one that Spark gives up is an error of ours, without its trace."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        return action()
+    except (Py4JError, PySparkException, OSError) as error:
+        first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise TableError(
+            f"{ORIGIN}: Spark gave up: {first.strip()}; nothing was written. Spark's own log says more; executors need "
+            "the same version of microtome, numpy and pyarrow as the driver"
+        ) from error

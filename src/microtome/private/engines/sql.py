@@ -1,0 +1,323 @@
+"""A query of a database as a private table: the database counts its own rows, and gives counts.
+
+    query ─► cells and levels as CASE … END ─► GROUP BY ─► counts; empty cells filled here ─► the tally of a pass
+
+All queries of a release see the table as it was at the first of them: one transaction, read only, on the connection of
+whoever asks. The reservation in the ledger comes before it; what is asked earlier are the types of columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from microtome.errors import MicrotomeError, ParameterError, TableError, together
+from microtome.private.aggregating import AggregateTally
+from microtome.private.engines.sql_dialect import DUCKDB, POSTGRES, SqlDialect
+from microtome.private.engines.sql_queries import Questions
+from microtome.private.engines.sql_questions import ENDLESS, MISSING, TOO_LARGE, problem_of
+from microtome.private.histograms import (
+    NUM_BUCKETS,
+    ByBucket,
+    ByCategory,
+    ByCell,
+    ByNumber,
+    ByRounding,
+    Histogram,
+)
+from microtome.private.level_tally import LevelTally
+from microtome.private.passes import TableTally
+from microtome.private.profile import Tally
+from microtome.private.searching import SearchTally
+from microtome.private.second_round import TripleTally
+from microtome.private.table import PrivateTable
+from microtome.schema import Codebook, Column, Schema
+
+ORIGIN = "the query"
+_SETS_AT_ONCE = 64
+"""Tables of levels that one query asks for."""
+
+Parts = list[pa.Array]
+Rows = list[tuple[Any, ...]]
+
+
+def sql_table(connection: Any, query: str) -> PrivateTable:
+    """A table that stays in the database: only its counts come here.
+
+    Args:
+        connection: An open connection of ``duckdb`` or ``psycopg``, in no transaction.
+        query: One SELECT, or the name of a table. Every row that it gives is a record.
+    """
+    dialect = _dialect_of(connection)
+    counter = SqlCounter(connection=connection, query=_checked_query(query, dialect), dialect=dialect)
+    return PrivateTable(
+        origin=ORIGIN,
+        types=dict.fromkeys(counter.families(), pa.null()),
+        num_rows=None,
+        stream=_refuse_streaming,
+        counter=counter,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SqlCounter:
+    """Has a database count the rows of a query."""
+
+    connection: Any
+    query: str
+    dialect: SqlDialect
+
+    def num_rows(self) -> None:
+        """Nothing is asked of the rows before the promise is reserved."""
+
+    def families(self) -> dict[str, str | None]:
+        """Names of the columns, and the families of their types."""
+        with self._transaction(()):
+            found = self._described(f"SELECT * FROM ({self.query}) AS asked LIMIT 0")
+        names = [name for name, _ in found]
+        repeated = [name for place, name in enumerate(names) if name in names[:place]]
+        if repeated:
+            raise TableError(f"{ORIGIN}: column {repeated[0]!r} occurs twice; rename one of them")
+        return {name: self.dialect.types.get(kind) for name, kind in found}
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """The table as it is now, for as long as a release takes."""
+        with self._transaction(self.dialect.begin):
+            yield
+
+    def fill(self, tally: TableTally, schema: Schema, block_rows: int) -> int:
+        """Count all rows; gives their number."""
+        del block_rows  # the database takes as many at a time as it likes
+        questions = Questions.of(self.query, schema, self._families_now(schema), self.dialect)
+        rows = int(self._ask(questions.number_of_rows())[0][0])
+        match tally:
+            case SearchTally():
+                self._check(questions, tally)
+                parts = self._histograms(questions, tally.questions)
+            case Tally():
+                parts = [pa.array([rows]), *self._histograms(questions, tally.questions)]
+            case LevelTally(codebook=codebook, counts=AggregateTally() as pairs):
+                parts = [pa.array([rows]), self._pairs(questions, codebook, pairs)]
+            case LevelTally(codebook=codebook, counts=TripleTally() as triples):
+                parts = [self._triples(questions, codebook, triples)]
+            case _:
+                raise MicrotomeError(f"{type(tally).__name__} is not counted in a database; nothing is released")
+        tally.add_parts(iter(parts))
+        return rows
+
+    def _families_now(self, schema: Schema) -> list[str | None]:
+        """Types within the transaction; columns that are gone by now are refused."""
+        found = dict(self._described(f"SELECT * FROM ({self.query}) AS asked LIMIT 0"))
+        absent = [repr(name) for name in schema.names if name not in found]
+        if absent:
+            raise TableError(f"{ORIGIN} gives no column {', '.join(absent)} any more; start again")
+        return [self.dialect.types.get(found[name]) for name in schema.names]
+
+    def _check(self, questions: Questions, tally: SearchTally) -> None:
+        """Refuse what the first pass refuses, before any noise is drawn."""
+        with together() as attempts:
+            for place, column, cells in tally.checked:
+                with attempts:
+                    _dense(self._ask(questions.dense(questions.cell(place, cells))), column, len(cells))
+
+    def _histograms(self, questions: Questions, asked: Sequence[tuple[int, Histogram]]) -> Parts:
+        parts: Parts = []
+        with together() as attempts:
+            for place, histogram in asked:
+                with attempts:
+                    parts += self._histogram(questions, place, histogram)
+        return parts
+
+    def _histogram(self, questions: Questions, place: int, histogram: Histogram) -> Parts:
+        one = questions.columns[place]
+        match histogram.by:
+            case ByCell(column=column, cells=cells):
+                found = self._ask(questions.dense(questions.cell(place, cells)))
+                return [pa.array(_dense(found, column, len(cells)))]
+            case ByRounding(column=column, classes=classes):
+                found = self._ask(questions.dense(one.rounding(classes)))
+                return [pa.array(_dense(found, column, len(classes)))]
+            case ByBucket(column=column):
+                return [pa.array(_dense(self._ask(questions.dense(one.bucket(NUM_BUCKETS))), column, NUM_BUCKETS))]
+            case ByCategory(column=column):
+                return _sparse(self._ask(questions.categories(one)), column, column.arrow_type)
+            case ByNumber(column=column, chosen=chosen):
+                found = self._ask(questions.numbers(one, chosen)) if chosen.any() else []
+                return _sparse(found, column, pa.float64())
+            case _:
+                raise MicrotomeError("a histogram is not counted in a database; nothing is released")
+
+    def _pairs(self, questions: Questions, codebook: Codebook, tally: AggregateTally) -> pa.Array:
+        plan, starts = tally.plan, [block.start for block in codebook.blocks]
+        counts = np.zeros((plan.num_parts, codebook.dim, codebook.dim), np.int64)
+        columns = range(len(codebook.codes))
+        sets = [(column,) for column in columns] + list(combinations(columns, 2))
+        if plan.focus is not None:
+            part = _mapped(f"level_{plan.focus}", plan.groups)
+        else:
+            part = "0" if plan.pivot is None else f"level_{plan.pivot}"
+        levels = [questions.cell(place, code.cells, code.levels) for place, code in enumerate(codebook.codes)]
+        for group in _chunks(sets):
+            for places, values, number in self._tables(questions, levels, part, group):
+                *own, last = (starts[place] + value for place, value in zip(places, values[1:], strict=True))
+                first = own[0] if own else last
+                counts[values[0], first, last] = counts[values[0], last, first] = number
+        return pa.array(counts.ravel())
+
+    def _triples(self, questions: Questions, codebook: Codebook, tally: TripleTally) -> pa.Array:
+        size, place_of = tally.size, {triple: place for place, triple in enumerate(tally.candidates)}
+        counts = np.zeros((len(tally.candidates), size**3), np.int64)
+        levels = [
+            questions.cell(place, code.cells, tally.groups[place][code.levels])
+            for place, code in enumerate(codebook.codes)
+        ]
+        for group in _chunks(list(tally.candidates)):
+            for places, (_, a, b, c), number in self._tables(questions, levels, "0", group):
+                counts[place_of[places[0], places[1], places[2]], (a * size + b) * size + c] = number
+        return pa.array(counts.ravel())
+
+    def _tables(
+        self, questions: Questions, levels: list[str], part: str, sets: Sequence[tuple[int, ...]]
+    ) -> Iterator[tuple[tuple[int, ...], list[int], int]]:
+        """Cells of some tables of levels that are not empty: columns, part and levels, and their number."""
+        used = sorted({place for one in sets for place in one})
+        for row in self._ask(questions.tables(levels, part, sets, used)):
+            found = [(place, int(level)) for place, level in zip(used, row[1:-1], strict=True) if level is not None]
+            wrong = [(place, level) for place, level in found if level < 0]
+            if wrong:
+                raise problem_of(questions.columns[wrong[0][0]].column, wrong[0][1])
+            yield tuple(place for place, _ in found), [int(row[0]), *(level for _, level in found)], int(row[-1])
+
+    @contextmanager
+    def _transaction(self, statements: Sequence[str]) -> Iterator[None]:
+        """A transaction that ends as if it had not been; nobody else's is joined, or ended."""
+        if self._is_busy():
+            raise TableError(f"{ORIGIN}: the connection is in a transaction, or lost; commit it, or open another one")
+        if self.dialect is DUCKDB or self.connection.autocommit:
+            self._execute("BEGIN TRANSACTION")
+        try:
+            for statement in statements:
+                self._execute(statement)
+            yield
+        finally:
+            with suppress(Exception):  # nothing was changed: a connection that is lost by now loses nothing
+                self.connection.rollback()
+
+    def _is_busy(self) -> bool:
+        """Whether the connection is in a transaction; DuckDB gives every statement outside of one a number of its own.
+
+        To begin another one there would end the first.
+        """
+        if self.dialect is not DUCKDB:
+            return bool(self.connection.info.transaction_status.name != "IDLE")
+        first, second = (self._ask("SELECT txid_current()") for _ in range(2))
+        return first == second
+
+    def _ask(self, statement: str) -> Rows:
+        with _told():
+            rows: Rows = self._execute(statement).fetchall()
+        return rows
+
+    def _described(self, statement: str) -> list[tuple[str, str]]:
+        with _told():
+            return [(str(entry[0]), str(entry[1])) for entry in self._execute(statement).description]
+
+    def _execute(self, statement: str) -> Any:
+        with _told():
+            return self.connection.execute(statement)
+
+
+def _dense(rows: Rows, column: Column, size: int) -> NDArray[np.int64]:
+    """Counts of all cells, empty ones too."""
+    counts = np.zeros(size, np.int64)
+    for cell, number in rows:
+        if cell is None:
+            continue
+        if int(cell) < 0:
+            raise problem_of(column, int(cell))
+        counts[int(cell)] += int(number)
+    return counts
+
+
+def _sparse(rows: Rows, column: Column, arrow_type: pa.DataType) -> Parts:
+    """Values and their counts; refuses values that there may not be."""
+    values = [bytes(value).decode() if isinstance(value, bytes | memoryview) else value for value, _ in rows]
+    if None in values and not column.missing:
+        raise problem_of(column, MISSING)
+    if any(isinstance(value, float) and math.isinf(value) for value in values):
+        raise problem_of(column, ENDLESS)
+    try:
+        return [pa.array(values, arrow_type), pa.array([int(number) for _, number in rows], pa.int64())]
+    except (pa.ArrowInvalid, OverflowError):
+        raise problem_of(column, TOO_LARGE) from None
+
+
+def _mapped(level: str, groups: NDArray[np.int64]) -> str:
+    cases = " ".join(f"WHEN {level} = {place} THEN {group}" for place, group in enumerate(groups.tolist()))
+    return f"CASE {cases} ELSE 0 END"
+
+
+def _chunks(sets: Sequence[tuple[int, ...]]) -> list[Sequence[tuple[int, ...]]]:
+    return [sets[first : first + _SETS_AT_ONCE] for first in range(0, len(sets), _SETS_AT_ONCE)]
+
+
+def _dialect_of(connection: Any) -> SqlDialect:
+    module = type(connection).__module__.split(".")[0]
+    known = {"duckdb": DUCKDB, "_duckdb": DUCKDB, "psycopg": POSTGRES}
+    if module not in known:
+        raise ParameterError(
+            f"connection is {type(connection).__name__} of {module}; it must be one of duckdb.connect(…) or "
+            "psycopg.connect(…)"
+        )
+    return known[module]
+
+
+def _checked_query(query: str, dialect: SqlDialect) -> str:
+    """One SELECT that gives the same rows whenever it is asked, and a record's whatever others there are."""
+    try:
+        import sqlglot
+        from sqlglot import exp
+    except ImportError:
+        raise ParameterError("sqlglot is not installed; pip install 'microtome[sql]'") from None
+    try:
+        statements = sqlglot.parse(query, dialect=dialect.name)
+    except sqlglot.errors.SqlglotError as error:
+        raise ParameterError(f"query {query!r} is not understood: {str(error).splitlines()[0]}") from None
+    match statements:
+        case [exp.Column() as name]:
+            return f"SELECT * FROM {name.sql(dialect=dialect.name)}"
+        case [exp.Query() as asked]:
+            unsteady = asked.find(exp.Rand, exp.TableSample, exp.Limit, exp.Fetch)
+            if unsteady is not None:
+                raise ParameterError(
+                    f"query has {unsteady.sql(dialect=dialect.name).strip()!r}: which rows it gives is a matter of "
+                    "chance, or of other rows; leave it out"
+                )
+            return query.strip().rstrip(";")
+        case _:
+            raise ParameterError(f"query is {query!r}; it must be one SELECT, or the name of a table")
+
+
+def _refuse_streaming(_: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+    raise TableError(f"{ORIGIN} is counted in the database; its rows are not read here")
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What a database refuses, without its trace."""
+    try:
+        yield
+    except MicrotomeError:
+        raise
+    except Exception as error:  # drivers share no class of errors
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise TableError(f"{ORIGIN}: the database says: {first}; nothing was written") from error

@@ -1,0 +1,105 @@
+"""A release on a real cluster, two workers on this machine, one of whose executors is killed in the middle of it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from spark_support import environment, require_spark
+
+from support import FixedRandomness, people, people_schema, publish
+
+DRIVER = Path(__file__).parent / "cluster_driver.py"
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def wait_for(what: Callable[[], bool], seconds: float, name: str) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, f"waited {seconds} s for {name}"
+        time.sleep(0.1)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+def children(parent: int) -> list[int]:
+    """Processes that a process has started."""
+    tasks = Path(f"/proc/{parent}/task")
+    return [int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    import pyspark
+
+    home, port = Path(pyspark.__file__).parent, free_port()
+    master = f"spark://127.0.0.1:{port}"
+    own = {**environment(), "SPARK_HOME": str(home), "SPARK_WORKER_DIR": str(folder / "work")}
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str, *arguments: str) -> None:
+        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1"]
+        with (folder / f"{len(running)}.log").open("wb") as log:
+            running.append(
+                subprocess.Popen([*command, *arguments], env=own, stdout=log, stderr=log, start_new_session=True)
+            )
+
+    try:
+        start("master.Master", "--port", str(port), "--webui-port", str(free_port()))
+        wait_for(lambda: listens(port), 60, "the master")
+        for _ in range(2):
+            start("worker.Worker", "--cores", "1", "--memory", "600m", "--webui-port", str(free_port()), master)
+        yield master, running[1:]
+    finally:
+        for process in reversed(running):
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.mark.slow
+def test_a_killed_executor_changes_nothing(tmp_path: Path) -> None:
+    require_spark()
+    if not Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists():
+        pytest.skip("the system does not tell which process has started which")
+    table, output, traces = people(900), tmp_path / "cluster.release", tmp_path / "traces"
+    traces.mkdir()
+    pq.write_table(table, tmp_path / "people.parquet")
+    publish(
+        table,
+        people_schema(),
+        tmp_path / "here.release",
+        kind="aggregates",
+        epsilon=3.0,
+        randomness=FixedRandomness(5),
+    )
+    with cluster(tmp_path) as (master, workers), (tmp_path / "driver.log").open("wb") as log:
+        command = [sys.executable, str(DRIVER), master, str(tmp_path / "people.parquet"), str(traces), str(output)]
+        driver = subprocess.Popen(command, env=environment(), stdout=log, stderr=log)
+        try:
+            wait_for(lambda: len(list(traces.iterdir())) >= 3, 180, "tasks")
+            executors = children(workers[0].pid)
+            assert executors
+            for executor in executors:
+                os.kill(executor, signal.SIGKILL)
+            assert driver.wait(timeout=400) == 0, (tmp_path / "driver.log").read_text()[-3000:]
+        finally:
+            driver.kill()
+            driver.wait()
+    again = [trace for trace in traces.iterdir() if trace.name.split("-")[1] != "0"]
+    assert again, "no task was started again: the executor was not killed in the middle"
+    assert output.read_bytes() == (tmp_path / "here.release").read_bytes()
