@@ -59,7 +59,11 @@ def opened(source: Any) -> AbstractContextManager[pa.RecordBatchReader]:
 
 def named(source: Any) -> str:
     """What to call a stream in messages."""
-    return "the query" if isinstance(source, Query) else f"the {type(source).__name__}"
+    match source:
+        case Query():
+            return "the query"
+        case _:
+            return f"the {type(source).__name__}"
 
 
 def _lazy(source: Any) -> pa.RecordBatchReader:

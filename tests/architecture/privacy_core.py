@@ -56,6 +56,7 @@ FIRST_TIER = {
     "private/passes.py": "what a pass is",
     "private/sliced_rows.py": "noisy rows of a table",
     "private/likeness.py": "when another release's codebook may be used",
+    "private/pair_passes.py": "tables of pairs and of three columns, as passes",
     "private/table_source.py": "the passes over a table",
     "private/door.py": "the door: everything above, in order",
 }
