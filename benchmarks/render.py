@@ -43,6 +43,7 @@ def main() -> None:
     parts += _sampling()
     parts += _counting()
     parts += _width()
+    parts += _large()
     parts += _kernel()
     PAGE.write_text("\n\n".join(part.strip() for part in parts if part) + "\n", encoding="utf-8")
     if comparison.runs:
@@ -248,6 +249,31 @@ def _width() -> list[str]:
     heading = ["columns", "ε", "levels", "release, s (core s)", "fit", "sample", "peak memory, MiB"]
     heading += ["pair TV within groups / independent", "across groups / independent"]
     return [f"## Wide tables, {document['configuration']['rows']:,} rows", document["what"], table(heading, rows)]
+
+
+def _large() -> list[str]:
+    document = _read("large_tables")
+    if document is None:
+        return []
+    rows = [
+        [
+            f"{run['rows']:,}",
+            run["source"],
+            f"{run['input_bytes'] / 2**20:,.0f}",
+            f"{run['seconds']:.0f} ({run['core_seconds']:.0f})",
+            f"{run['rows_a_second']:,.0f}",
+            f"{run['peak_mebibytes']:,.0f}",
+        ]
+        for run in document["runs"]
+    ]
+    size = document["configuration"]
+    return [
+        "## Tables larger than memory",
+        f"Releases of aggregates of 20 columns in {size['files']} Parquet files, {size['threads']} threads, a process "
+        "each: a folder, a data set of pyarrow, and a stream that is copied first. Memory does not grow with the rows; "
+        "time does, in proportion. `benchmarks/large_tables.py --rows 100000000` runs ten times the largest.",
+        table(["rows", "source", "files, MiB", "release, s (core s)", "rows/s", "peak memory, MiB"], rows),
+    ]
 
 
 def _kernel() -> list[str]:

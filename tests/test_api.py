@@ -148,7 +148,19 @@ def test_the_command_has_every_option_of_the_promise_with_its_default() -> None:
 
 def test_release_spells_no_option_of_the_promise() -> None:
     spelled = set(inspect.signature(mt.release).parameters)
-    assert spelled == {"source", "schema", "privacy", "anyway", "output", "ledger", "dataset", "sign", "run", "options"}
+    assert spelled == {
+        "source",
+        "schema",
+        "privacy",
+        "like",
+        "anyway",
+        "output",
+        "ledger",
+        "dataset",
+        "sign",
+        "run",
+        "options",
+    }
     assert not spelled & {one.name for one in fields(mt.PrivacySettings)}
 
 

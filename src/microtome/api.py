@@ -15,9 +15,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, overload
 
-from pyarrow.dataset import Dataset
-
 from microtome.accounting import Ledger, dataset_name, default_delta
+from microtome.arrow_stream import is_of_data_sets
 from microtome.errors import OutputError, ParameterError, noted
 from microtome.forecasting.foresight import foresee, foresee_images
 from microtome.images import ImageSchema, ImageSet
@@ -245,13 +244,18 @@ def _usual_name(source: Any, ledger: object) -> str:
             return _usual_name(only, ledger)
         case _ if names_one_place(source) and not is_read_once(source):
             return dataset_name(source)
-        case _ if ledger is None or not (is_read_once(source) or isinstance(source, str | list | tuple | Dataset)):
+        case _ if ledger is None or not (is_read_once(source) or _is_gathered(source)):
             return "table"
         case _:
             raise ParameterError(
                 "these data have no name of their own in the book; give one (dataset=, --dataset), the same for all "
                 "releases of the same people, so that what they cost is added up"
             )
+
+
+def _is_gathered(source: Any) -> bool:
+    """Whether these are data of several places, or of another machine."""
+    return isinstance(source, str | Path | list | tuple) or is_of_data_sets(source, "Dataset")
 
 
 def _refuse_own_input(output: Path, inputs: tuple[Path, ...]) -> None:

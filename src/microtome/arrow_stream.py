@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as pads
 
 from microtome.query import Query
 
@@ -16,14 +16,22 @@ _IN_MEMORY = ("pandas", "polars")
 """Whose frames are in memory already: they need no copy."""
 
 
+def is_of_data_sets(source: Any, name: str) -> bool:
+    """Whether a source is of a class of ``pyarrow.dataset``, which loads pandas: who has one has loaded both."""
+    loaded = sys.modules.get("pyarrow.dataset")
+    return loaded is not None and isinstance(source, getattr(loaded, name))
+
+
 def is_stream(source: Any) -> bool:
     """Whether a source gives its rows once, or would compute them anew, and perhaps others, each time it is asked."""
     match source:
-        case Query() | pads.Scanner():
+        case Query():
             return True
-        case pads.FileSystemDataset() | pa.Table() | pa.RecordBatch():
+        case pa.Table() | pa.RecordBatch():
             return False
-        case pads.Dataset():
+        case _ if is_of_data_sets(source, "FileSystemDataset"):
+            return False
+        case _ if is_of_data_sets(source, "Dataset") or is_of_data_sets(source, "Scanner"):
             return True
         case _ if hasattr(source, "collect_batches"):
             return True
@@ -37,9 +45,9 @@ def opened(source: Any) -> AbstractContextManager[pa.RecordBatchReader]:
     match source:
         case Query():
             return source.reader()
-        case pads.Scanner():
+        case _ if is_of_data_sets(source, "Scanner"):
             return nullcontext(source.to_reader())
-        case pads.Dataset():
+        case _ if is_of_data_sets(source, "Dataset"):
             return nullcontext(source.scanner(batch_size=_BATCH_ROWS).to_reader())
         case _ if hasattr(source, "collect_batches"):
             return nullcontext(_lazy(source))
@@ -51,7 +59,11 @@ def opened(source: Any) -> AbstractContextManager[pa.RecordBatchReader]:
 
 def named(source: Any) -> str:
     """What to call a stream in messages."""
-    return "the query" if isinstance(source, Query) else f"the {type(source).__name__}"
+    match source:
+        case Query():
+            return "the query"
+        case _:
+            return f"the {type(source).__name__}"
 
 
 def _lazy(source: Any) -> pa.RecordBatchReader:

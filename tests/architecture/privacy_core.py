@@ -30,6 +30,8 @@ FIRST_TIER = {
     "private/discrete_gaussian.py": "noise of counts, drawn exactly",
     "private/randomness.py": "where noise comes from, and the one place where it is added",
     "private/table.py": "the table, block by block",
+    "private/opening.py": "files, data sets and frames as tables",
+    "private/stored_file.py": "which files these are, and whether they changed",
     "schema/dialect.py": "how a text file is written, and its reader",
     "schema/sheet.py": "a workbook's sheet as texts",
     "schema/notation.py": "a number, or a truth value, in a format of its own",
@@ -54,6 +56,8 @@ FIRST_TIER = {
     "private/passes.py": "what a pass is",
     "private/sliced_rows.py": "noisy rows of a table",
     "private/level_tally.py": "counts of levels, filled with rows",
+    "private/likeness.py": "when another release's codebook may be used",
+    "private/pair_passes.py": "tables of pairs and of three columns, as passes",
     "private/table_source.py": "the passes over a table",
     "private/door.py": "the door: everything above, in order",
 }

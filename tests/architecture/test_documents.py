@@ -31,6 +31,7 @@ EXPECTED = [
     "docs/choosing-epsilon.md",
     "docs/schema.md",
     "docs/cli.md",
+    "docs/engines.md",
     "docs/python.md",
     "docs/method.md",
     "docs/kinds.md",

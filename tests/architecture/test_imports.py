@@ -112,7 +112,12 @@ def test_one_door_turns_records_into_a_release() -> None:
     assert set(callers("ContainerWriter")) == {("door.py", "_write")}
     assert callers("Manifest") == [("door.py", "_manifest")]
     assert callers("reserved") == [("door.py", "release")]
-    assert {path for path, _ in callers("Published")} == {"table_source.py", "searching.py", "image_source.py"}
+    assert {path for path, _ in callers("Published")} == {
+        "table_source.py",
+        "pair_passes.py",
+        "searching.py",
+        "image_source.py",
+    }
 
 
 @pytest.mark.parametrize("path", PRIVATE, ids=lambda path: path.name)

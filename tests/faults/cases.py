@@ -135,6 +135,26 @@ RELEASES = (
     _release("digits.npz", "digits.yaml", "aggregates"),
     _release("digits.npz", "digits.yaml", "records"),
 )
+POOLS = (
+    Case(
+        name="release table, like another",
+        arguments=(
+            *("release", "people.csv", "--like", "aggregates.people.csv.release"),
+            *("--epsilon", EPSILON, "--anyway"),
+        ),
+        inputs=("people.csv", "aggregates.people.csv.release"),
+        output="like.release",
+        whole=Artefact.load,
+        dataset="people.csv",
+    ),
+    Case(
+        name="pool",
+        arguments=("pool", "aggregates.people.csv.release", "like.release"),
+        inputs=("aggregates.people.csv.release", "like.release"),
+        output="pooled.release",
+        whole=Artefact.load,
+    ),
+)
 FITS = (
     _fit("mixture", "aggregates.people.csv.release"),
     _fit("network", "records.people.csv.release"),
@@ -153,7 +173,7 @@ REPORTS = (
     _report("table against release", "drawn.parquet", release="aggregates.people.csv.release"),
     _report("images", "digits.npz", "drawn.npz", schema="digits.yaml"),
 )
-CASES = (*RELEASES, *FITS, *SAMPLES, *REPORTS)
+CASES = (*RELEASES, *POOLS, *FITS, *SAMPLES, *REPORTS)
 
 
 def lay_desk(desk: Path, run: Callable[[Path, Iterable[str]], object]) -> None:

@@ -11,9 +11,9 @@ from safetensors.numpy import load_file
 from microtome.accounting import GaussianEvent, Ledger, delta
 from microtome.images import ImageSchema, ImageSet
 from microtome.private import ImageSource, PrivacySettings, PrivateImages, RunSettings, TableSource, open_table
+from microtome.private.pair_passes import PairTablePass
 from microtome.private.passes import Pass, Published
 from microtome.private.randomness import Randomness, noisy_counts
-from microtome.private.table_source import PairTablePass
 from microtome.published import Release, ReleaseKind
 from support import FixedRandomness, people, people_schema, publish
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from microtome.errors import ParameterError, ReleaseError, SchemaError
 from microtome.private.aggregating import choose_focus
-from microtome.published import AggregatesRelease, Release, ReleaseKind
+from microtome.published import AggregatesRelease, Release
 from microtome.schema import Schema
 from microtome.settings import NO_PIVOT, PrivacySettings
 
@@ -17,7 +17,7 @@ def check_like(settings: PrivacySettings, schema: Schema, like: Release) -> None
     if not like.manifest.promise.private:
         raise ReleaseError(f"{like.path}: it promises nothing, so its codebook may tell of its records; take another")
     problems = []
-    if settings.kind is not ReleaseKind.AGGREGATES:
+    if not settings.kind.is_of_sums:
         problems.append(f"kind is {settings.kind}; only aggregates can be released like another release")
     if settings.pivot != NO_PIVOT:
         problems.append(f"pivot is {settings.pivot!r}; a release like another has none")
@@ -52,7 +52,9 @@ def _require_same_columns(schema: Schema, like: Release) -> None:
 def focus_groups(settings: PrivacySettings, schema: Schema, like: Release) -> NDArray[np.int64] | None:
     """The groups in which the other release has counted by levels of the same focus; ``None`` if it has not."""
     focus = choose_focus(settings, schema)
-    if focus is None or not isinstance(like, AggregatesRelease) or like.mechanism.focus is None:
-        return None
-    theirs = like.mechanism.focus
-    return np.array(theirs.groups, np.int64) if theirs.column == schema.names[focus] else None
+    match like:
+        case AggregatesRelease(mechanism=mechanism) if focus is not None and mechanism.focus is not None:
+            same = mechanism.focus.column == schema.names[focus]
+            return np.array(mechanism.focus.groups, np.int64) if same else None
+        case _:
+            return None

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
-import pyarrow.dataset as pads
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
+from microtome.arrow_stream import is_of_data_sets
 from microtome.errors import TableError
 from microtome.private.stored_file import ARROW, KNOWN, PARQUET, StoredFile, table_files
 from microtome.private.table import PrivateTable, refuse_repeated
@@ -38,7 +38,7 @@ def open_table(source: Any, dialect: Dialect | None = None) -> PrivateTable:
             return source
         case str() | Path() | list() | tuple():
             return _in_all([_open_file(file, dialect) for file in table_files(source)])
-        case pads.FileSystemDataset():
+        case _ if is_of_data_sets(source, "FileSystemDataset"):
             return _open_data_set(source)
         case _ if type(source).__module__.startswith("pyspark."):
             from microtome.private.engines.spark import open_spark
@@ -235,11 +235,13 @@ def _open_sheet(path: Path, dialect: Dialect) -> PrivateTable:
     return PrivateTable(origin=str(path), types=dict.fromkeys(sheet.names, pa.string()), num_rows=None, stream=stream)
 
 
-def _open_data_set(source: pads.FileSystemDataset) -> PrivateTable:
+def _open_data_set(source: Any) -> PrivateTable:
     """A data set of Arrow's, in its own file system and with its own partitions and filters."""
+    from pyarrow.dataset import ParquetFragmentScanOptions
+
     files = [StoredFile(name=path, path=path, system=source.filesystem) for path in source.files]
     before = [file.signature() for file in files]
-    options = pads.ParquetFragmentScanOptions(pre_buffer=False) if source.format.default_extname == "parquet" else None
+    options = ParquetFragmentScanOptions(pre_buffer=False) if source.format.default_extname == "parquet" else None
 
     def require_same() -> None:
         for file, signature in zip(files, before, strict=True):

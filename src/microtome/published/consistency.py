@@ -81,9 +81,11 @@ def _check_pool(pool: Pool, promise: Promise, mechanism: AnyMechanism) -> None:
             raise ReleaseError("its events are not those of its holders")
     elif promise.epsilon < max(one.epsilon for one in own) or promise.delta < max(one.delta for one in own):
         raise ReleaseError("it promises more than its holders do")
-    if not isinstance(mechanism, AggregateMechanism) or mechanism.like is None:
-        raise ReleaseError("it is a pool, and not of aggregates of one codebook")
-    cost = _tables(replace(mechanism, triples=None), promise.neighbours.cells_changed)
+    match mechanism:
+        case AggregateMechanism(like=str()):
+            cost = _tables(replace(mechanism, triples=None), promise.neighbours.cells_changed)
+        case _:
+            raise ReleaseError("it is a pool, and not of aggregates of one codebook")
     for one in own:
         _check_costs([cost], [math.hypot(*(event.mu for event in events_of(GaussianEvent, one.events)))])
 

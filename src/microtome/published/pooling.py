@@ -71,12 +71,15 @@ def pool(
 
 
 def _opened(given: Release | str | Path) -> AggregatesRelease:
-    release = given if isinstance(given, Release) else Release.load(given)
-    if not isinstance(release, AggregatesRelease):
-        raise ReleaseError(f"{release.path}: it is a release of {release.holds}; only aggregates can be added up")
-    if release.pivot is not None:
-        raise ReleaseError(f"{release.path}: it has a pivot, {release.mechanism.pivot!r}; pool releases without one")
-    return release
+    match given:
+        case str() | Path():
+            return _opened(Release.load(given))
+        case AggregatesRelease(pivot=None):
+            return given
+        case AggregatesRelease(mechanism=mechanism):
+            raise ReleaseError(f"{given.path}: it has a pivot, {mechanism.pivot!r}; pool releases without one")
+        case _:
+            raise ReleaseError(f"{given.path}: it is a release of {given.holds}; only aggregates can be added up")
 
 
 def _check(held: Sequence[AggregatesRelease]) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from microtome.schema.column import Column
@@ -36,7 +35,7 @@ def _layout(source: Any) -> pa.Schema | None:
     if isinstance(source, str | Path):
         is_parquet = Path(source).suffix in (".parquet", ".pq") and Path(source).is_file()
         return pq.read_schema(source) if is_parquet else None
-    if isinstance(source, pa.Table | pads.Dataset):
+    if isinstance(source, pa.Table):
         return source.schema
     return pa.RecordBatchReader.from_stream(source.head(0)).schema if hasattr(source, "head") else None
 
