@@ -16,19 +16,19 @@ from tempfile import mkdtemp
 from typing import Any, overload
 
 from microtome.accounting import Ledger, dataset_name, default_delta
-from microtome.arrow_stream import is_of_data_sets
 from microtome.errors import OutputError, ParameterError, noted
 from microtome.forecasting.foresight import foresee, foresee_images
 from microtome.images import ImageSchema, ImageSet
 from microtome.private import Door, ImageSource, PrivateImages, Source, SystemRandomness, TableSource, open_table
+from microtome.private.arrow_stream import is_of_data_sets
 from microtome.private.image_rows import open_images
+from microtome.private.spool import is_read_once, read_again
 from microtome.private.stored_file import local_files, names_one_place
 from microtome.published import Artefact, ImageRelease, Release, keep_temporary
 from microtome.published.signature import Signer
 from microtome.schema import Schema
 from microtome.schema_file import load_schema
 from microtome.settings import PrivacySettings, RunSettings
-from microtome.spool import is_read_once, read_again
 
 _OWN = ("privacy", "like", "anyway", "output", "ledger", "dataset", "sign", "run")
 _OF_READING = ("labels", "part", "shape")

@@ -26,6 +26,8 @@ try:
 except ImportError:  # Windows, which refuses to remove a file that somebody has open
     fcntl = None  # type: ignore[assignment]
 
+STANDARD = Path("-")
+"""How a command line calls standard input, and standard output."""
 SUFFIX = ".partial"
 _TOKEN_BYTES = 8
 _TOKEN = "[0-9a-f]" * 2 * _TOKEN_BYTES

@@ -32,6 +32,8 @@ FIRST_TIER = {
     "private/table.py": "the table, block by block",
     "private/opening.py": "files, data sets and frames as tables",
     "private/stored_file.py": "which files these are, and whether they changed",
+    "private/arrow_stream.py": "what gives its rows once, as batches",
+    "private/spool.py": "a private copy of what can be read only once",
     "schema/dialect.py": "how a text file is written, and its reader",
     "schema/sheet.py": "a workbook's sheet as texts",
     "schema/notation.py": "a number, or a truth value, in a format of its own",

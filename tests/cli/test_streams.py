@@ -21,9 +21,10 @@ from cli_support import Command, Desk
 from fit_support import quick
 from microtome.accounting import Ledger
 from microtome.errors import OutputError, TableError
+from microtome.private.spool import read_again
 from microtome.published import Release
-from microtome.spool import STANDARD, read_again
 from microtome.synthesis import Synthesizer
+from microtome.whole_file import STANDARD
 from support import fill_disk, people, people_schema, publish
 
 RUN = [sys.executable, "-c", "from microtome.cli.main import run; run()"]

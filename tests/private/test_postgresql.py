@@ -13,8 +13,8 @@ import postgresql
 from microtome.accounting import Ledger
 from microtome.errors import ParameterError, TableError
 from microtome.private import open_table
+from microtome.private.spool import read_again
 from microtome.published import AggregatesRelease
-from microtome.spool import read_again
 from support import people, people_schema, publish
 
 dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi", reason="no driver for PostgreSQL here")

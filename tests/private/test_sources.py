@@ -25,8 +25,8 @@ from microtome.accounting import Ledger
 from microtome.errors import OutputError, ParameterError, TableError
 from microtome.private import open_table
 from microtome.private.opening import _BATCH_ROWS
+from microtome.private.spool import read_again
 from microtome.published import AggregatesRelease
-from microtome.spool import read_again
 from support import people, people_schema, publish
 
 ROWS = 400

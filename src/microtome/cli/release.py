@@ -303,8 +303,8 @@ def _check_files(
 
 def _require_book(source: Given, ledger: Path | None, dataset: str | None) -> None:
     """What is no single file or folder has no place beside which its book could be, and no name."""
+    from microtome.private.spool import is_read_once
     from microtome.private.stored_file import names_one_place
-    from microtome.spool import is_read_once
 
     wanted = [name for name, given in (("--ledger", ledger), ("--dataset", dataset)) if given is None]
     if not wanted or (names_one_place(source) and not is_read_once(source)):

@@ -10,7 +10,7 @@ import typer
 
 from microtome.cli.screen import console, plain, watch
 from microtome.cli.verb import Quiet, count
-from microtome.spool import STANDARD
+from microtome.whole_file import STANDARD
 
 
 def sample(

@@ -44,8 +44,8 @@ def given_source(tables: list[str] | None, connect: str | None, query: str | Non
 
 def require_there(source: str | list[str] | Query) -> None:
     """Name all files that are not there, before anything is worked with."""
+    from microtome.private.spool import is_read_once
     from microtome.private.stored_file import table_files
-    from microtome.spool import is_read_once
 
     match source:
         case str() if not (is_read_once(source) or Path(source).exists()):

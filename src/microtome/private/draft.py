@@ -20,6 +20,7 @@ from microtome.private.look import Look, look
 from microtome.private.meanings import MISSING_MARKS
 from microtome.private.naming import Values, is_code, set_aside, tokens
 from microtome.private.sniffing import sniff
+from microtome.private.spool import read_again
 from microtome.private.stored_file import table_files
 from microtome.schema import Action, Aside, Column, Dialect, Kind, Schema
 from microtome.schema.aside import UUID
@@ -27,7 +28,6 @@ from microtome.schema.catalogue import known_bounds, known_lists
 from microtome.schema.dialect import MISSING_VALUES, SHEETS, TEXT_FILES, bare_suffix
 from microtome.schema.document import told_apart
 from microtome.schema.frame_layout import with_frame_types
-from microtome.spool import read_again
 
 _POSTCODE = re.compile(r"(^| )(zip|zipcode|postcode|postal code|plz|postleitzahl|fips|geoid)( |$)")
 _KEY = re.compile(r"(\D*)(\d+)")

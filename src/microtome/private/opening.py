@@ -12,8 +12,8 @@ import pyarrow.csv as pacsv
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
-from microtome.arrow_stream import is_of_data_sets
 from microtome.errors import TableError
+from microtome.private.arrow_stream import is_of_data_sets
 from microtome.private.stored_file import ARROW, KNOWN, PARQUET, StoredFile, table_files
 from microtome.private.table import PrivateTable, refuse_repeated
 from microtome.schema import Column, Dialect, Kind

@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from microtome.errors import MicrotomeError, TableError
 from microtome.progress import Progress, silent
-from microtome.whole_file import scratch_folder, whole_file
+from microtome.whole_file import STANDARD, scratch_folder, whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-STANDARD = Path("-")
-"""How a command line calls standard input, and standard output."""
 _FOLDER = "microtome-input"
 _ENDINGS = {
     b"PAR1": ".parquet",
@@ -40,7 +38,7 @@ _LONGEST_MAGIC = max(map(len, _ENDINGS))
 def is_read_once(source: Any) -> bool:
     """Whether a table is standard input, a pipe or a device, which gives every byte once, or a stream of batches."""
     if not isinstance(source, str | Path):
-        from microtome.arrow_stream import is_stream
+        from microtome.private.arrow_stream import is_stream
 
         return is_stream(source)
     path = Path(source)
@@ -59,7 +57,7 @@ def read_again(source: Any, progress: Progress = silent) -> Iterator[Any]:
             with _opened(Path(source)) as bytes_once:
                 copy = _copied(bytes_once, folder)
         else:
-            from microtome.arrow_stream import named
+            from microtome.private.arrow_stream import named
 
             called = named(source)
             copy = _streamed(source, called, folder, progress)
@@ -96,7 +94,7 @@ def _streamed(source: Any, called: str, folder: Path, progress: Progress) -> Pat
     import pyarrow as pa
     import pyarrow.ipc as ipc
 
-    from microtome.arrow_stream import opened
+    from microtome.private.arrow_stream import opened
 
     copy, rows = folder / "table.arrow", 0
     with ExitStack() as stack:
