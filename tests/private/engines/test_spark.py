@@ -78,6 +78,7 @@ def test_a_spark_frame_gives_the_same_file(spark: Any, table: pa.Table, schema: 
     assert (tmp_path / "spark.release").read_bytes() == (tmp_path / "here.release").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_many_partitions_are_merged_on_the_way(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("microtome.private.engines.spark._MOST_AT_ONCE", 3)
@@ -148,6 +149,7 @@ def test_counts_of_another_question_are_refused() -> None:
         add_bytes(Tally(days, {}), sent)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_sampled_rows_are_the_same_however_the_work_is_shared(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -165,8 +167,10 @@ def test_sampled_rows_are_the_same_however_the_work_is_shared(
     assert not spread.slice(0, 200).equals(spread.slice(400, 200)), "pieces have seeds of their own"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_the_command_has_spark_count(spark: Any, tmp_path: Path) -> None:
+def test_the_command_has_spark_count(tmp_path: Path) -> None:
+    require_spark()
     pq.write_table(people(300).select(["owner", "age"]), tmp_path / "people.parquet")
     schema = Schema(columns=(people_schema()["owner"], people_schema()["age"]))
     (tmp_path / "schema.yaml").write_text(schema.to_yaml(), encoding="utf-8")
@@ -188,6 +192,7 @@ def test_the_command_has_spark_count(spark: Any, tmp_path: Path) -> None:
     assert "is the data" in again.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_page_runs_as_printed(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Path(__file__).resolve().parents[3] / "docs" / "engines-spark.md"
