@@ -66,7 +66,7 @@ def test_data_of_the_other_kind_are_refused_in_words(tmp_path: Path) -> None:
 
 
 def test_images_have_their_label_as_pivot() -> None:
-    with pytest.raises(ParameterError, match="images are always counted by their label"):
+    with pytest.raises(ParameterError, match="images are counted by their label"):
         mt.release(pictures(), PICTURES, epsilon=3, delta=1e-4, pivot="label")
 
 
