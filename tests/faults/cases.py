@@ -37,6 +37,7 @@ class Case:
         output: What it writes.
         whole: Raises unless what it wrote is whole.
         dataset: For a release, the private file.
+        as_before: Whether it does to the data what the release before it in the book has done.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Case:
     output: str
     whole: Callable[[Path], object]
     dataset: str | None = None
+    as_before: bool = True
 
     @property
     def ledger(self) -> str | None:
@@ -146,6 +148,7 @@ POOLS = (
         output="like.release",
         whole=Artefact.load,
         dataset="people.csv",
+        as_before=False,
     ),
     Case(
         name="pool",

@@ -267,7 +267,7 @@ class Before:
         return found
 
     def _same_kind(self, entry: Entry) -> bool:
-        return entry.purpose == self.entries[0].purpose
+        return self.case.as_before and entry.purpose == self.entries[0].purpose
 
     def _of_release(self, new: list[Entry]) -> list[str]:
         """A release under its final name has its promise in the book."""
