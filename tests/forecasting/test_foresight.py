@@ -17,7 +17,7 @@ from microtome.accounting import Neighbours
 from microtome.demo import population, population_schema
 from microtome.errors import ForecastError, ParameterError, PoorReleaseWarning, TableError
 from microtome.forecasting.foresight import foresee
-from microtome.private import table
+from microtome.private import open_table, table
 from microtome.published import ReleaseKind
 from microtome.settings import PrivacySettings, RunSettings
 from support import people, people_schema
@@ -74,7 +74,7 @@ def test_an_unusual_epsilon_gets_a_word_from_whoever_insists_too(epsilon: float)
 def guarded(rows: pa.Table) -> tuple[table.PrivateTable, list[int]]:
     """A table that does not say how many rows it has, and how often it was read."""
     read: list[int] = []
-    whole = table.open_table(rows)
+    whole = open_table(rows)
 
     def stream(columns: Sequence[Any]) -> Iterator[pa.RecordBatch]:
         read.append(len(columns))

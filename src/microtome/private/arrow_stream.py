@@ -12,8 +12,8 @@ import pyarrow as pa
 from microtome.query import Query
 
 _BATCH_ROWS = 65_536
-_IN_MEMORY = ("pandas", "polars")
-"""Whose frames are in memory already: they need no copy."""
+_NO_COPY = ("pandas", "polars", "pyspark")
+"""Whose frames need no copy: they are in memory already, or are counted where they are."""
 
 
 def is_of_data_sets(source: Any, name: str) -> bool:
@@ -36,8 +36,8 @@ def is_stream(source: Any) -> bool:
         case _ if hasattr(source, "collect_batches"):
             return True
         case _:
-            in_memory = type(source).__module__.partition(".")[0] in _IN_MEMORY
-            return hasattr(source, "__arrow_c_stream__") and not in_memory
+            needs_none = type(source).__module__.partition(".")[0] in _NO_COPY
+            return hasattr(source, "__arrow_c_stream__") and not needs_none
 
 
 def opened(source: Any) -> AbstractContextManager[pa.RecordBatchReader]:
