@@ -131,7 +131,7 @@ def test_what_is_refused(files: Path, tmp_path: Path, microtome: Command) -> Non
         (("release", files / "digits.npz", "--schema", "image", "--classes", "5", *base), "not among the 5"),
         (
             ("release", files / "digits.npz", "--schema", "image", "--classes", "10", "--pivot", "label", *base),
-            "always counted by their label",
+            "are counted by their label",
         ),
         (
             ("release", files / "digits.npz", "--schema", files / "digits.yaml", "--classes", "10", *base),

@@ -25,7 +25,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_all_missing_and_wrong_options_are_named_at_once(microtome: Command, tmp_path: Path) -> None:
     outcome = microtome("release", tmp_path / "t.csv", "--epsilon", "much", "--kind", "sums", "--capacity", 1.5)
     assert outcome.code == USAGE
-    for part in ("--schema", "--output", "--epsilon", "--kind", "--capacity", "no whole number"):
+    for part in ("--output", "--epsilon", "--kind", "--capacity", "no whole number"):
         assert part in outcome.err
     assert "--delta" not in outcome.err
 

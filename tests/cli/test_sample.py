@@ -46,9 +46,9 @@ def test_seeds(model: Path, microtome: Command, tmp_path: Path) -> None:
 
 
 def test_many_rows_are_streamed(model: Path, microtome: Command, tmp_path: Path) -> None:
-    assert microtome("sample", model, "-n", 40_000, "-o", tmp_path / "rows.parquet").code == 0
+    assert microtome("sample", model, "-n", 140_000, "-o", tmp_path / "rows.parquet").code == 0
     file = pq.ParquetFile(tmp_path / "rows.parquet")
-    assert file.metadata.num_rows == 40_000
+    assert file.metadata.num_rows == 140_000
     assert file.metadata.num_row_groups == 3
 
 
@@ -135,7 +135,7 @@ def test_full_disk_and_interrupt_leave_nothing(
 
         with monkeypatch.context() as patch:
             patch.setattr(module, name, Failing)
-            outcome = microtome("sample", model, "-n", 40_000, "-o", tmp_path / f"rows{suffix}")
+            outcome = microtome("sample", model, "-n", 70_000, "-o", tmp_path / f"rows{suffix}")
         assert outcome.code == code
         assert said in outcome.err
         assert list(tmp_path.iterdir()) == []
