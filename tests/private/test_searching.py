@@ -74,7 +74,7 @@ def table_of(columns: dict[str, np.ndarray]) -> pa.Table:
 
 
 @pytest.mark.parametrize("mu", [0.17, 0.5])
-@pytest.mark.parametrize("releases", [150, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("releases", [60, pytest.param(1000, marks=pytest.mark.slow)])
 def test_no_bound_is_far_beyond_the_numbers(mu: float, releases: int) -> None:
     """At the noise of ε = 1 with some twenty columns, and at less: never beyond twice the range, zero included."""
     columns = simulated()

@@ -338,7 +338,7 @@ def accepted(texts: tuple[Any, ...]) -> tuple[Schema | None, str]:
         return None, str(error)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(rules(), min_size=1, max_size=4), st.integers(0, 5))
 def test_random_rules_are_refused_or_kept_in_every_row(made: list[tuple[Any, Judge]], seed: int) -> None:
     texts, judges = zip(*made, strict=True)
