@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -43,12 +44,12 @@ class Card:
         return f"<div>{''.join(parts)}</div>"
 
 
-class Carded:
+class Carded(ABC):
     """Objects with a card."""
 
+    @abstractmethod
     def card(self) -> Card:
         """What there is to be shown."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"<{self.card().title}>"
