@@ -9,6 +9,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from filelock import FileLock
 from ledger_support import reserve
 
 from microtome.accounting import GaussianEvent, Ledger, gaussian_epsilon, gaussian_mu
+from microtome.accounting.ledger_place import locked
 from microtome.errors import BudgetError, MicrotomeError, OutputError
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -229,6 +231,19 @@ def test_the_lock_names_its_holder(tmp_path: Path) -> None:
     assert (tmp_path / "ledger.json.lock").read_text().splitlines()[0] == str(os.getpid())
 
 
+def test_a_thread_that_was_stopped_before_it_gave_the_lock_back_does_not_wait_for_itself(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    ledger = budgeted(path)
+    stopped = locked(path, patience=0.2)
+    stopped.__enter__()  # and Ctrl-C comes
+    with ThreadPoolExecutor() as elsewhere, pytest.raises(OutputError, match="locked"):
+        elsewhere.submit(reserve, Ledger(path, patience=0.1), GaussianEvent(mu=0.1)).result()
+    reserve(Ledger(path, patience=0.2), GaussianEvent(mu=0.1))
+    with FileLock(f"{path}.lock", timeout=0.2):
+        pass  # it is free again
+    assert len(ledger.entries()) == 1
+
+
 def flock_fails(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     def flock(*_: object) -> None:
         raise OSError(code, os.strerror(code))
@@ -271,8 +286,6 @@ def die_with_marker(path: Path) -> None:
         raise OSError(errno.ENOSYS, "no flock")
 
     fcntl.flock = flock  # type: ignore[assignment]
-    from microtome.accounting.ledger_place import locked
-
     with locked(path, patience=1.0):
         os._exit(9)
 

@@ -89,6 +89,9 @@ def require_one_name(path: Path) -> None:
 def locked(path: Path, *, patience: float) -> Iterator[None]:
     """Keep all other writers of the book at the real ``path`` out, in this process and in others.
 
+    Ctrl-C can come before the lock is given back. The same thread, which then takes back what it wrote, finds the
+    same lock, already held, instead of waiting for itself; and gives it back for good.
+
     Args:
         path: as ``real_path`` gives it.
         patience: seconds to wait for another writer.
@@ -111,22 +114,22 @@ def locked(path: Path, *, patience: float) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):  # the book is written by now; the lock ends with the process at the latest
-            held.release()
+            held.release(force=True)
 
 
 def _acquired(lock: Path, patience: float) -> BaseFileLock:
     try:
         held: BaseFileLock = FileLock(
-            lock, timeout=patience, mode=_OWN_FILES, fallback_to_soft=False, on_acquired=_sign
+            lock, mode=_OWN_FILES, fallback_to_soft=False, on_acquired=_sign, is_singleton=True
         )
-        held.acquire()
+        held.acquire(timeout=patience)
     except Timeout:
         raise
     except OSError as error:
         if error.errno not in _WITHOUT_LOCKS:
             raise
-        held = SoftFileLock(lock.with_name(lock.name + _MARKER), timeout=patience, mode=_OWN_FILES)
-        held.acquire()
+        held = SoftFileLock(lock.with_name(lock.name + _MARKER), mode=_OWN_FILES, is_singleton=True)
+        held.acquire(timeout=patience)
     return held
 
 
