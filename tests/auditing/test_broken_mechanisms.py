@@ -18,7 +18,7 @@ from microtome.auditing import AuditKind, AuditRun, AuditSetting, Finding
 from microtome.errors import ReleaseError
 from microtome.images import ImageCode
 from microtome.images.image_code import _by_frequency, cosines
-from microtome.private import aggregating, profile, randomness, shuffling, slicing, table_source
+from microtome.private import aggregating, profile, randomness, second_round, shuffling, slicing, table_source
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_source import ClassRows
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
@@ -80,6 +80,16 @@ def test_too_little_noise_on_tables(monkeypatch: Patch) -> None:
     sound = aggregating.noisy_counts
     monkeypatch.setattr(aggregating, "noisy_counts", lambda counts, scale, stream: sound(counts, LESS * scale, stream))
     assert audited(AGGREGATES, releases=180).curve.is_violation
+
+
+def test_too_little_noise_on_the_tables_of_a_second_round(monkeypatch: Patch) -> None:
+    sound = second_round.noisy_counts
+    weak = 0.1  # they have but a tenth of the budget
+    monkeypatch.setattr(second_round, "noisy_counts", lambda counts, scale, stream: sound(counts, weak * scale, stream))
+    setting = AuditSetting(kind=AuditKind.AGGREGATES, second_round=True, epsilon=5.0)
+    found = audited(setting, releases=60)
+    assert found.curve.is_violation
+    assert found.curve.attack.startswith("likelihood ratio, chosen tables")
 
 
 def weaken_counts(monkeypatch: Patch) -> None:

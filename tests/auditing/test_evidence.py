@@ -45,6 +45,7 @@ def total_noise(observation: Observation) -> float:
         AuditSetting(kind=AuditKind.PROFILE, epsilon=5.0),
         AuditSetting(kind=AuditKind.PROFILE, epsilon=5.0, rounded=True),
         AuditSetting(kind=AuditKind.AGGREGATES, epsilon=5.0),
+        AuditSetting(kind=AuditKind.AGGREGATES, epsilon=5.0, second_round=True),
         replace(IMAGE_RECORDS, kind=AuditKind.PROFILE),
         IMAGE_AGGREGATES,
         replace(IMAGE_AGGREGATES, kind=AuditKind.MEANS),
@@ -60,6 +61,7 @@ def test_likelihood_ratio_is_that_of_the_file(setting: AuditSetting, neighbours:
     data, observation = data_and_observation(replace(setting, neighbours=neighbours), tmp_path)
     evidence = sums_of(observation)
     assert sum("rounding" in piece.name for piece in evidence) == 2 * setting.rounded
+    assert any(piece.name == "chosen tables" for piece in evidence) == setting.second_round
     ratios = sum(piece.log_ratio() for piece in evidence)
     for target in {0, len(data.targets) // 2, len(data.targets) - 1}:
         as_is, flipped = total_noise(observation), total_noise(with_flipped(observation, target))

@@ -1,8 +1,9 @@
 """Ways to tell whether a target is there, each a score for every target of a release: high where it seems to be.
 
 The likelihood ratio is the best attack on a mechanism that is what it says. The others look for what it should not
-be: noise that repeats itself, facts in the file that follow the table, an order of rows that betrays them. Attacks
-may learn from releases they have seen; each release is scored before it is learnt from.
+be: a part with less noise than it states, noise that repeats itself, facts in the file that follow the table, an order
+of rows that betrays them. Attacks may learn from releases they have seen; each release is scored before it is learnt
+from.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Attacker:
         evidence = self._evidence(observation)
         ratio = sum((piece.log_ratio() for piece in evidence), np.zeros(len(observation.coins)))
         scores: Scores = {_LIKELIHOOD: ratio}
+        scores |= {f"{_LIKELIHOOD}, {piece.name}": piece.log_ratio() for piece in evidence}
         if self._kind.is_of_rows and observation.owners is None:
             scores |= _unobserved(observation, ratio)
         scores |= self._repeated_noise(evidence)

@@ -24,6 +24,8 @@ _CELLS = 512
 """Values of a column of the profile."""
 _LARGEST_ROUNDED = 10**12
 """Largest number of a column that is counted by rounding: of many magnitudes, and so of many classes."""
+_FEW_LEVELS, _LARGE_CROWD = 5, 8_000
+"""For a second round: tables that so many records show through the noise, at an ε of 5."""
 _MOST_TARGETS = 512
 _STANDING_OUT = 4.0
 """Standard deviations of the profile's noise by which each of the crowd's values stands out."""
@@ -108,6 +110,7 @@ class AuditSetting:
         schema: The columns, or the images; by default ones made for the purpose.
         learnt: Without a schema: whether categories are left to be learnt.
         rounded: Without a schema: whether the columns are counted by rounding as well.
+        second_round: Without a schema: whether there are records enough for tables of three columns to be chosen.
         alike: With images: whether everybody is the same picture, on the edge of a bin.
         as_published: Whether only the public function and its file are used, with nothing known of the rows' order.
     """
@@ -125,6 +128,7 @@ class AuditSetting:
     schema: Schema | ImageSchema | None = None
     learnt: bool = False
     rounded: bool = False
+    second_round: bool = False
     alike: bool = False
     as_published: bool = False
 
@@ -144,7 +148,12 @@ class AuditSetting:
                 raise ParameterError("the schema is of a table, but releases of images are to be audited")
             case ImageSchema(), False:
                 raise ParameterError("the schema is of images, but releases of a table are to be audited")
-        only_tables = {"pivot": self.pivot != NO_PIVOT, "learnt": self.learnt, "rounded": self.rounded}
+        only_tables = {
+            "pivot": self.pivot != NO_PIVOT,
+            "learnt": self.learnt,
+            "rounded": self.rounded,
+            "second_round": self.second_round,
+        }
         given = [name for name, is_given in only_tables.items() if is_given]
         if self.images and given:
             raise ParameterError(f"{given[0]} is for tables; images are counted apart by their classes always")
@@ -165,6 +174,7 @@ class AuditSetting:
         words += [] if self.subsample is None else [f"subsample {self.subsample:g}"]
         words += ["learnt categories"] if self.learnt else []
         words += ["rounding"] if self.rounded else []
+        words += ["second round"] if self.second_round else []
         words += ["all alike"] if self.alike else []
         words += [] if self.accountant.is_exact else [self.accountant.value]
         words += ["as published"] if self.as_published else []
@@ -246,15 +256,19 @@ class AuditSetting:
         """As many records as make every value of the crowd stand out from the profile's noise."""
         budget = plan_profile(self.privacy(capacity=2), schema).budget
         widths = [128 if (cells := initial_cells(column)) is None else len(cells) for column in schema.columns]
+        if self.second_round:
+            return _LARGE_CROWD
         wanted = _STANDING_OUT * spots * max(budget.noise_scales([*widths, 8]))
         return math.ceil(min(max(wanted, _SMALLEST_CROWD), _LARGEST_CROWD))
 
     def _own_schema(self) -> Schema:
         """Columns on which many targets have cells of their own."""
         if self.kind.is_of_tables:
-            values = tuple(f"value {number:02d}" for number in range(_LEVELS))
+            levels = _FEW_LEVELS if self.second_round else _LEVELS
+            values = tuple(f"value {number:02d}" for number in range(levels))
             named = {"kind": Kind.CATEGORICAL, "categories": values, "missing": False}
-            columns = [Column(name=name, **named) for name in ("first", "second", "third")]  # type: ignore[arg-type]
+            names = ("first", "second", "third", "fourth")[: 4 if self.second_round else 3]
+            columns = [Column(name=name, **named) for name in names]  # type: ignore[arg-type]
             if self.pivot == NO_PIVOT:
                 return Schema(columns=tuple(columns), target="first")
             group = Column(name=self.pivot, kind=Kind.BOOLEAN, missing=False)
@@ -310,6 +324,7 @@ def suite(*, delta: float = 1e-5) -> list[AuditSetting]:
         replace(records, subsample=0.25, neighbours=add_remove),
         replace(records, subsample=0.25, neighbours=replace_one),
         *(replace(aggregates, epsilon=epsilon) for epsilon in (0.5, 1.0, 5.0)),
+        *(replace(aggregates, second_round=True, epsilon=5.0, neighbours=relation) for relation in Neighbours),
         *(replace(pivoted, epsilon=epsilon) for epsilon in (0.5, 1.0, 5.0)),
         replace(pivoted, neighbours=add_remove, as_published=True),
         replace(pivoted, neighbours=replace_one, as_published=True),

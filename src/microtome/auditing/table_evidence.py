@@ -15,7 +15,7 @@ from microtome.auditing.evidence import NOWHERE, Evidence, Numbers, rows_evidenc
 from microtome.auditing.observation import NOBODY, TableObservation
 from microtome.errors import MicrotomeError
 from microtome.private.cell_index import numbers_within_bounds
-from microtome.published import AggregatesRelease, RecordsRelease, Release, narrowed
+from microtome.published import AggregatesRelease, RecordsRelease, Release, Triples, narrowed
 from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells, Rounding
 
 
@@ -114,6 +114,29 @@ def table_evidence(observation: TableObservation) -> Iterator[Evidence]:
     if focus is not None and release.third is not None:
         groups, column = np.array(focus.groups), release.schema.names.index(focus.column)
         yield read("triples", release.third, release.third_noise(), lambda at: groups[_classes(codebook, column, at)])
+    if release.mechanism.triples is not None and release.triples is not None:
+        yield _chosen_evidence(observation, release.mechanism.triples, release.triples, present, sides)
+
+
+def _chosen_evidence(
+    observation: TableObservation, chosen: Triples, published: Numbers, present: Places, sides: list[Places]
+) -> Evidence:
+    """The tables of a second round. Which ones these are is not read: the choice is tested by itself."""
+    names, groups = observation.release.schema.names, np.concatenate([np.array(one) for one in chosen.groups])
+    shape = published.shape[1:]
+
+    def cells(at: Places) -> Places:
+        grouped = groups[at]
+        tables = [
+            np.ravel_multi_index(grouped[:, [names.index(one) for one in three]].T, shape) for three in chosen.columns
+        ]
+        return np.stack([table + number * published[0].size for number, table in enumerate(tables)], axis=1)
+
+    exact = np.bincount(cells(present).ravel(), minlength=published.size)
+    scales = np.full(published.size, chosen.noise)
+    there, gone = (cells(side) for side in sides)
+    noise = (published.ravel() - exact) / chosen.noise
+    return _cells_evidence(observation, name="chosen tables", noise=noise, scales=scales, there=there, gone=gone)
 
 
 def _pairs(at: Places, dim: int) -> Places:
