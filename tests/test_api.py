@@ -16,8 +16,9 @@ from microtome.accounting import Ledger, Neighbours
 from microtome.cli.main import app
 from microtome.errors import OutputError, ParameterError, SchemaError, TableError
 from microtome.images import ImageSet
+from microtome.private.plan import plan_profile
 from microtome.published import ReleaseKind
-from microtome.settings import IMAGE_PROFILE, TABLE_PROFILE
+from microtome.settings import IMAGE_PROFILE, TABLE_PROFILE, PrivacySettings
 from support import people, people_schema, repeatable_noise
 
 PICTURES = mt.ImageSchema(height=4, width=3, classes=(0, 1, 2), low=0, high=16, components=5)
@@ -115,9 +116,9 @@ def test_what_is_wrong_is_said_at_once_before_anything_is_read(options: dict[str
 def test_the_share_of_the_profile_goes_by_kind_and_data() -> None:
     tables = {kind: mt.release(people(), people_schema(), epsilon=3, delta=1e-4, kind=kind) for kind in ReleaseKind}
     images = {kind: mt.release(pictures(), PICTURES, epsilon=3, delta=1e-4, kind=kind) for kind in ReleaseKind}
-    learnt = sum(not column.is_declared for column in people_schema().columns) / len(people_schema().columns)
+    planned = {kind: PrivacySettings(epsilon=3, delta=1e-4, kind=kind) for kind in ReleaseKind}
     assert {kind: made.manifest.mechanism.profile_share for kind, made in tables.items()} == pytest.approx(
-        {kind: share + 0.1 * learnt for kind, share in TABLE_PROFILE.items()}  # more for what has to be searched for
+        {kind: plan_profile(promise, people_schema(), len(people())).share for kind, promise in planned.items()}
     )
     assert {kind: made.manifest.mechanism.profile_share for kind, made in images.items()} == IMAGE_PROFILE
     assert (TABLE_PROFILE[ReleaseKind.RECORDS], TABLE_PROFILE[ReleaseKind.AGGREGATES]) == (0.1, 0.2)
@@ -143,7 +144,10 @@ def test_the_command_has_every_option_of_the_promise_with_its_default() -> None:
             assert plain(asked.default) == plain(one.default), one.name
     run = {one.name: one.default for one in fields(mt.RunSettings)}
     assert (command["threads"].default, command["force"].default) == (run["threads"], run["force"])
-    assert command["profile_share"].show_default == "0.1 for records, 0.2 for aggregates, 0.05 for images"
+    assert (
+        command["profile_share"].show_default
+        == "0.1 for records, 0.2 for aggregates, 0.05 for images; more for what is to be learnt"
+    )
 
 
 def test_release_spells_no_option_of_the_promise() -> None:

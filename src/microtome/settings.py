@@ -57,7 +57,7 @@ class PrivacySettings:
         subsample: For records: the Poisson rate at which they are sampled first, or ``None`` for all.
         capacity: For records: a public upper bound on their number; needed for ``add-remove``.
         profile_share: Share of the budget, in μ², that the profile gets; by default 0.2 for aggregates of a table, 0.1
-            for its records, 0.05 for images.
+            for its records, 0.05 for images; more where columns are to be learnt, most from few records.
         allow_large_delta: Accept a δ of 1/n or more, which permits a mechanism to publish some record whole.
 
     Example:

@@ -25,6 +25,6 @@ ProfileShare = Annotated[
     float | None,
     typer.Option(
         help="Share of the budget spent on one-way histograms.",
-        show_default="0.1 for records, 0.2 for aggregates, 0.05 for images",
+        show_default="0.1 for records, 0.2 for aggregates, 0.05 for images; more for what is to be learnt",
     ),
 ]

@@ -124,7 +124,7 @@ class Anticipated:
 
 def anticipate(settings: PrivacySettings, schema: Schema, num_rows: int) -> Anticipated:
     """Plan a release without a table."""
-    profile = plan_profile(settings, schema)
+    profile = plan_profile(settings, schema, num_rows)
     second: TableBudget | SlicePlan
     match settings.kind:
         case ReleaseKind.AGGREGATES:

@@ -22,7 +22,6 @@ from microtome.private.aggregating import (
 from microtome.private.level_tally import LevelTally
 from microtome.private.likeness import focus_groups
 from microtome.private.passes import Published
-from microtome.private.plan import profile_share
 from microtome.private.profile import Profile
 from microtome.private.randomness import Randomness
 from microtome.private.second_round import TripleTally, expected_tables
@@ -47,12 +46,13 @@ class PairTablePass:
         schema: Schema,
         profile: Profile,
         budget: TableBudget,
+        share: float,
         groups: NDArray[np.int64] | None = None,
     ) -> None:
-        codebook = profile.codebook
+        codebook, self._share = profile.codebook, share
         self.width = NUMBERS_A_COLUMN * len(codebook.codes)
         self._plan = plan_aggregates(settings, schema, codebook, budget, profile.total, groups)
-        self._settings, self._schema, self._codebook = settings, schema, codebook
+        self._schema, self._codebook = schema, codebook
         self.tally, self._total = LevelTally(codebook, AggregateTally(codebook, self._plan)), profile.total
 
     def add(self, block: pa.Table) -> None:
@@ -69,7 +69,7 @@ class PairTablePass:
         mechanism = AggregateMechanism(
             pivot=None if plan.pivot is None else self._schema.names[plan.pivot],
             num_classes=plan.num_classes,
-            profile_share=0.0 if self._like is not None else profile_share(self._settings, self._schema),
+            profile_share=self._share,
             first_noise=tuple(plan.first_noise.tolist()),
             pair_noise=tuple(tuple(row) for row in plan.pair_noise.tolist()),
             focus=None
@@ -105,7 +105,7 @@ class LikeTablePass(PairTablePass):
     def __init__(
         self, settings: PrivacySettings, schema: Schema, known: Profile, budget: TableBudget, like: Release
     ) -> None:
-        super().__init__(settings, schema, known, budget, focus_groups(settings, schema, like))
+        super().__init__(settings, schema, known, budget, 0.0, focus_groups(settings, schema, like))
         self._like = like.codebook_owner
 
     def publish(self, randomness: Randomness, num_records: int) -> Published:

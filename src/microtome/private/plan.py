@@ -44,6 +44,11 @@ _FAILURE_SHARE = 0.05
 """Share of δ given to each kind of failure that the mechanism can trade against noise."""
 _SEARCH_SHARE = 0.1
 """What the profile gets more where no column is declared."""
+_MOST_SHARE = 0.7
+"""What it gets where no column is declared and the records are so few that hardly more can be learnt."""
+_FAINT = 0.004
+"""Noise of a count of every column, as a part of the records, at which the profile gets half of that more: if the whole
+budget were shared by a count a column."""
 _ROUNDED_UP = 1e-12
 ROUNDING = 2.0**-40
 """Probability that rounding error of 64-bit floats moves one noisy number of a row to another grid step."""
@@ -60,9 +65,10 @@ def fineness_of(settings: PrivacySettings, num_columns: int) -> Fineness:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfilePlan:
-    """The first pass: its budget and what it does to the data."""
+    """The first pass: its budget, its share of all, and what it does to the data."""
 
     budget: ProfileBudget
+    share: float
     events: tuple[Event, ...]
 
 
@@ -165,14 +171,22 @@ def longest_rows(schema: Schema) -> int:
     return longest
 
 
-def profile_share(settings: PrivacySettings, schema: Schema) -> float:
-    """What search and profile get: unless told otherwise the more, the more columns are to be learnt."""
+def _profile_share(settings: PrivacySettings, schema: Schema, unit: float, num_records: int | None) -> float:
+    """What search and profile get: unless told otherwise the more, the more is to be learnt and from fewer records.
+
+    Where columns are hardly learnt, tables of these tell nothing.
+    """
     learnt = sum(map(is_searched, schema.columns)) / len(schema.columns)
-    return settings.share_of_profile({kind: share + _SEARCH_SHARE * learnt for kind, share in TABLE_PROFILE.items()})
+    size = settings.public_size(num_records)
+    faint = 0.0 if size is None else len(schema.columns) * (unit / (_FAINT * max(size, 1))) ** 2
+    usual = {kind: share + _SEARCH_SHARE * learnt for kind, share in TABLE_PROFILE.items()}
+    return settings.share_of_profile(
+        {kind: share + (_MOST_SHARE - share) * learnt * faint / (1.0 + faint) for kind, share in usual.items()}
+    )
 
 
-def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
-    """The profile's share of the budget."""
+def plan_profile(settings: PrivacySettings, schema: Schema, num_records: int | None = None) -> ProfilePlan:
+    """The profile's share of the budget; it depends on the number of records only as far as that is public."""
     chances = sum(map(chances_to_show, schema.columns))
     threshold = _FAILURE_SHARE * settings.delta if chances else 0.0
     histograms = len(schema.columns) + sum(rounding_classes(column) is not None for column in schema.columns)
@@ -182,7 +196,9 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
     failures: list[Event] = [FailureEvent(probability=touched * LATTICE_GAP, reason="discrete noise of the profile")]
     if threshold:
         failures.append(FailureEvent(probability=threshold, reason="a category or number of one record alone shows"))
-    mu = math.sqrt(profile_share(settings, schema)) / unit_noise(settings, failures)
+    unit = unit_noise(settings, failures)
+    share = _profile_share(settings, schema, unit, num_records)
+    mu = math.sqrt(share) / unit
     budget = ProfileBudget(
         mu=mu,
         threshold_delta=threshold,
@@ -190,7 +206,7 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
         num_chances=max(chances, 1),
         weight=total_weight(schema.columns, protects_count=settings.neighbours.protects_count),
     )
-    return ProfilePlan(budget=budget, events=(GaussianEvent(mu=mu), *failures))
+    return ProfilePlan(budget=budget, share=share, events=(GaussianEvent(mu=mu), *failures))
 
 
 def unit_noise(settings: PrivacySettings, others: Sequence[Event]) -> float:

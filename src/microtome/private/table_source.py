@@ -34,7 +34,6 @@ from microtome.private.plan import (
     padded_rows,
     plan_profile,
     plan_slices,
-    profile_share,
 )
 from microtome.private.profile import Profile, Tally, least_noise
 from microtome.private.profile_budget import ProfileBudget
@@ -106,18 +105,21 @@ class TableSource:
         self.foresee(settings, self.schema, self.num_records, run.tell)
         if self.like is not None:
             return self._plan_like(settings, self.like)
-        profile = plan_profile(settings, self.schema)
+        profile = plan_profile(settings, self.schema, self.num_records)
         second: _Tables | _Rows
         match settings.kind:
             case ReleaseKind.AGGREGATES:
-                second = _Tables(settings, self.schema, plan_tables(settings, self.schema, profile.events))
+                second = _Tables(
+                    settings, self.schema, plan_tables(settings, self.schema, profile.events), profile.share
+                )
             case ReleaseKind.RECORDS:
                 if self.table.counter is not None:
                     raise TableError(
                         f"{self.origin}: a release of records adds noise to every row, and so has to read them here; "
                         "take kind aggregates, or give the rows as a file or a frame"
                     )
-                second = _Rows(settings, self.schema, run, plan_slices(settings, self.schema, profile.events))
+                slices = plan_slices(settings, self.schema, profile.events)
+                second = _Rows(settings, self.schema, run, slices, profile.share)
 
         def check_room(num_records: int, output: Path) -> None:
             longest = _longest(settings, self.schema, profile, num_records)
@@ -138,7 +140,7 @@ class TableSource:
         check_like(settings, self.schema, like)
         if self.num_records is None:
             raise TableError(f"{self.origin}: its number of records must be known before its tables are planned")
-        tables = _Tables(settings, self.schema, plan_tables(settings, self.schema, ()))
+        tables = _Tables(settings, self.schema, plan_tables(settings, self.schema, ()), 0.0)
         codebook = replace(like.codebook, centred=settings.neighbours.centred)
 
         def check_room(num_records: int, output: Path) -> None:
@@ -224,13 +226,14 @@ class _Tables:
     settings: PrivacySettings
     schema: Schema
     budget: TableBudget
+    share: float
 
     @property
     def events(self) -> tuple[Any, ...]:
         return self.budget.events
 
     def following(self, profile: Profile, num_records: int, randomness: Randomness) -> Pass:
-        return PairTablePass(self.settings, self.schema, profile, self.budget)
+        return PairTablePass(self.settings, self.schema, profile, self.budget, self.share)
 
     def room(self, longest: int, num_records: int, origin: str) -> int:
         """Bytes of the tables; memory for them is checked at once."""
@@ -247,6 +250,7 @@ class _Rows:
     schema: Schema
     run: RunSettings
     slices: SlicePlan
+    share: float
 
     @property
     def events(self) -> tuple[Any, ...]:
@@ -273,7 +277,7 @@ class _Rows:
             noise_scale=plan.noise_scale,
             grid_step=plan.noise_scale / GRID,
             row_distance=plan.row_distance,
-            profile_share=profile_share(self.settings, self.schema),
+            profile_share=self.share,
             subsample=self.settings.subsample,
             capacity=self.settings.capacity,
         )
