@@ -15,7 +15,6 @@ from typing import Any
 
 from microtome.card import Card, Carded
 from microtome.errors import SchemaError, together
-from microtome.schema.kind import Kind
 from microtome.schema.linked_table import Cardinality, LinkedTable, Parent
 from microtome.schema.public_table import PublicTable
 
@@ -254,7 +253,7 @@ def _referring(table: LinkedTable, name: str, public: PublicTable | None, to: st
     if name not in table.schema.names:
         raise table.error(f"references has {name!r}; released columns are {', '.join(table.schema.names)}")
     column = table.schema[name]
-    if column.kind is not Kind.CATEGORICAL:
+    if not column.kind.is_categorical:
         raise table.error(f"column {name!r} refers to {to!r}: its kind is {column.kind}, it must be categorical")
     keys = public.keys_as(column.dtype)
     strangers = [repr(value) for value in column.categories or () if value not in set(keys)]
