@@ -13,7 +13,7 @@ from microtome.schema.document import Schema
 
 MAX_ROWS = 8
 """Rows of a parent that are kept where nobody says how many there may be."""
-_LARGEST_MAX_ROWS = 1000
+_LARGEST_MAX_ROWS = 256
 
 
 class Cardinality(StrEnum):
