@@ -70,6 +70,7 @@ SECOND_TIER = {
     "private/number_search.py": "what to ask next of undeclared numbers, by noisy answers alone",
     "private/value_search.py": "the same of common numbers",
     "private/category_search.py": "the same of undeclared categories",
+    "private/key_checks.py": "refusal of linked tables whose keys do not fit together",
     "private/pipeline.py": "blocks on several threads",
     "private/memory.py": "refusal of what does not fit",
     "accounting/account.py": "how a data set stands",
