@@ -16,7 +16,7 @@ NEWEST ?= $(shell for minor in 19 18 17 16 15 14 13 12 11; do \
   python3.$$minor -c "" 2> /dev/null && echo python3.$$minor && break; done)
 TESTS ?= tests
 
-.PHONY: demo test test-all test-newest coverage architecture browser postgresql lint format bench bench-env bench-release bench-large bench-kernel bench-forecast bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-report audit reliability clean
+.PHONY: demo test test-all test-newest coverage architecture browser postgresql lint format package bench bench-env bench-release bench-large bench-kernel bench-forecast bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-report audit reliability clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
@@ -65,6 +65,11 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Both distributions, as wheel and as source archive, in dist/. microtome-core is the code; microtome adds PyTorch.
+package: $(STAMP)
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --outdir dist distributions/microtome
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -146,4 +151,4 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) .venv-newest $(DEMO) htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis build
+	rm -rf $(VENV) .venv-newest $(DEMO) htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

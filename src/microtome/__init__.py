@@ -13,6 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from microtome.extras import explained
+
 if TYPE_CHECKING:
     from microtome.accounting import Ledger
     from microtome.adaptation import DomainAdapter
@@ -88,7 +90,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'microtome' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    try:
+        return getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        raise explained(error) from error
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@
     ├── ModelError            a generator, model file or condition that cannot be used
     ├── ForecastError         a release would be worth next to nothing
     ├── AuditError            an audit refutes a promise
+    ├── MissingPackageError   a package that is not part of every install
     └── OutputError           the result cannot be written
 
 A message says what was wrong, where (file, column, value) and what to do about it. ``PoorReleaseWarning`` is for what
@@ -55,6 +56,10 @@ class ModelError(MicrotomeError):
 
 class ForecastError(MicrotomeError):
     """A release would be worth next to nothing."""
+
+
+class MissingPackageError(MicrotomeError, ImportError):
+    """A package is missing that is not part of every install."""
 
 
 class PoorReleaseWarning(UserWarning):

@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from microtome.errors import ParameterError, TableError
+from microtome.extras import how_to_install
 
-_EXTRA = "pip install 'microtome[databases]'"
 _BATCH_ROWS = 65_536
 
 
@@ -56,7 +56,7 @@ class Query:
         try:
             connection = connect(self.connection)
         except ImportError as error:
-            raise TableError(f"{called}: the driver is not installed ({error}); {_EXTRA}") from error
+            raise TableError(f"{called}: the driver is not installed ({error}); {how_to_install('duckdb')}") from error
         except Exception as error:
             raise TableError(f"{called}: cannot connect: {self._told(error)}") from error
         with ExitStack() as stack:

@@ -35,6 +35,8 @@ _TOKEN = "[0-9a-f]" * 2 * _TOKEN_BYTES
 _IN_PLACE = "is in its place and whole, but may be lost if the power fails"
 _LONGEST_NAME = 200
 _LIBRARY = ctypes.CDLL(None, use_errno=True) if fcntl is not None else None
+_AS_IT_IS = getattr(os, "O_BINARY", 0)
+"""On Windows: no line ends are changed on the way to the file."""
 _HERE = -100
 """AT_FDCWD: names are as they are given."""
 _RENAME_EXCHANGE = 2
@@ -63,6 +65,7 @@ class WholeFile:
         with disk_errors(self.path):
             self.file.flush()
             os.fsync(self.file.fileno())
+            self._let_go()
             os.replace(self._partial, self.path)
             self._closed = True
             self.file.close()
@@ -74,8 +77,15 @@ class WholeFile:
         if self._closed:
             return
         self._closed = True
-        self._partial.unlink(missing_ok=True)
         with suppress(OSError):  # what could not be flushed is not wanted any more
+            self._let_go()
+        self._partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.file.close()
+
+    def _let_go(self) -> None:
+        """Close the file before it is renamed or removed, where the system wants that. Elsewhere it stays locked."""
+        if fcntl is None:
             self.file.close()
 
 
@@ -95,19 +105,13 @@ def whole_file(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
 def whole_folder(path: Path) -> Iterator[Path]:
     """A folder to fill, put in the place of ``path`` at the end and removed on any error."""
     path = Path(os.path.realpath(path))
-    with disk_errors(path):
-        sweep(path)
-        partial, lock = _exclusive_folder(path)
-    try:
+    with _exclusive_folder(path) as partial:
         with disk_errors(path):
             yield partial
             _sync_files(partial)
             _exchange(partial, path)
         with disk_errors(path, _IN_PLACE):
             _sync(path.parent)
-    finally:
-        _remove_folder(partial)  # what was not put in its place, or what was there before
-        os.close(lock)
 
 
 @contextmanager
@@ -116,15 +120,8 @@ def scratch_folder(name: str) -> Iterator[Path]:
 
     What a killed run has left is removed by the next that asks for the same name.
     """
-    place = Path(tempfile.gettempdir(), name)
-    with disk_errors(place):
-        sweep(place)
-        folder, lock = _exclusive_folder(place, mode=0o700)
-    try:
+    with _exclusive_folder(Path(tempfile.gettempdir(), name), mode=0o700) as folder:
         yield folder
-    finally:
-        _remove_folder(folder)
-        os.close(lock)
 
 
 def write_text(path: Path, text: str, *, mode: int = 0o666) -> None:
@@ -164,7 +161,7 @@ def _remove_if_abandoned(left: Path) -> None:
 def _exclusive(path: Path, mode: int) -> tuple[Path, BinaryIO]:
     while True:
         partial = path.with_name(f"{_prefix(path)}{secrets.token_hex(_TOKEN_BYTES)}{SUFFIX}")
-        handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | _AS_IT_IS, mode)
         if fcntl is not None:
             with suppress(OSError):  # no locks here: then nothing is swept here either
                 fcntl.flock(handle, fcntl.LOCK_EX)
@@ -181,19 +178,30 @@ def _exclusive(path: Path, mode: int) -> tuple[Path, BinaryIO]:
         os.close(handle)  # swept between its making and its lock
 
 
-def _exclusive_folder(path: Path, *, mode: int = 0o777) -> tuple[Path, int]:
-    """A new folder beside ``path``, and the handle that holds its lock."""
-    partial = path.with_name(f"{_prefix(path)}{secrets.token_hex(_TOKEN_BYTES)}{SUFFIX}")
-    partial.mkdir(mode)
+@contextmanager
+def _exclusive_folder(path: Path, *, mode: int = 0o777) -> Iterator[Path]:
+    """A new folder beside ``path``, locked where folders can be, and removed at the end if it is still there."""
+    with disk_errors(path):
+        sweep(path)
+        partial = path.with_name(f"{_prefix(path)}{secrets.token_hex(_TOKEN_BYTES)}{SUFFIX}")
+        partial.mkdir(mode)
+    lock = None
     try:
-        handle = os.open(partial, os.O_RDONLY)
-    except OSError:
+        with disk_errors(path):
+            lock = None if fcntl is None else _locked(partial)
+        yield partial
+    finally:
         _remove_folder(partial)
-        raise
-    if fcntl is not None:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-    return partial, handle
+        if lock is not None:
+            os.close(lock)
+
+
+def _locked(folder: Path) -> int:
+    """The handle that holds the lock of a folder."""
+    handle = os.open(folder, os.O_RDONLY)
+    with suppress(OSError):  # no locks here
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
 
 
 def _exchange(partial: Path, path: Path) -> None:
@@ -254,7 +262,7 @@ def _escaped(text: str) -> str:
 def _sync(place: Path) -> None:
     """Put a file, or the names in a directory, on the disk, so that they survive a power cut, where the system can."""
     try:
-        handle = os.open(place, os.O_RDONLY)
+        handle = os.open(place, os.O_RDONLY if fcntl is not None else os.O_RDWR)  # Windows flushes what may be written
     except OSError as error:
         if error.errno in _NO_SYNC:
             return

@@ -22,6 +22,7 @@ from pathlib import Path
 from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 from microtome.errors import BudgetError, OutputError
+from microtome.positioned import write_at
 
 _WITHOUT_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP)
 _OWN_FILES = 0o600
@@ -137,7 +138,7 @@ def _sign(descriptor: int) -> None:
     """Write into the lock who holds it, for the message of whoever waits."""
     with suppress(OSError):  # the lock holds without it
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n{socket.gethostname()}\n".encode(), 0)
+        write_at(descriptor, f"{os.getpid()}\n{socket.gethostname()}\n".encode(), 0)
 
 
 def _still_locked(path: Path, lock: Path, patience: float) -> str:

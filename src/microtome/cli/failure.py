@@ -7,6 +7,7 @@ from traceback import extract_tb
 
 import microtome
 from microtome.errors import MicrotomeError
+from microtome.extras import explained
 
 _NO_MEMORY = ("allocate memory", "bad_alloc", "start new thread", "launch worker thread", "failed to map segment")
 """What torch, C++, threads and the loader of libraries say where memory ends, in errors that are no ``MemoryError``."""
@@ -32,6 +33,8 @@ def _said(error: BaseException) -> str:
     match error:
         case MicrotomeError():
             return str(error)
+        case ModuleNotFoundError() if (words := explained(error)) is not error:
+            return str(words)
         case _ if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
             return "memory ran out; end other programs, or use a machine with more"
         case OSError():

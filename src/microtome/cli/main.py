@@ -30,7 +30,7 @@ from microtome.cli import (
     tune,
 )
 from microtome.cli.failure import in_words, notes
-from microtome.cli.screen import EndedEarly, complain, speak
+from microtome.cli.screen import EndedEarly, complain, speak, write_every_letter
 from microtome.cli.verb import Verb
 
 app = typer.Typer(
@@ -80,6 +80,7 @@ app.command("demo", cls=Verb)(demo.demo)
 
 def run() -> None:
     """Entry point: 0 on success, 1 on an error that is explained, 2 on wrong usage, 130 on Ctrl-C, 143 on SIGTERM."""
+    write_every_letter()
     stops = _Stops()
     try:
         code = _code(stops)

@@ -8,6 +8,7 @@ import time
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import Any
 
 from rich.console import Console
@@ -63,6 +64,13 @@ def be_quiet() -> None:
 def speak() -> None:
     """The opposite, as every command begins."""
     console.quiet = False
+
+
+def write_every_letter() -> None:
+    """Files and pipes get UTF-8, whatever the system's habit; a terminal gets an escape for what it cannot show."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
 
 
 class EndedEarly(SystemExit):

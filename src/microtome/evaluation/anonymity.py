@@ -18,13 +18,14 @@ import numpy as np
 import pandas as pd
 
 from microtome.evaluation.comparable_table import ComparableTable, sampled
+from microtome.extras import how_to_install
 
 _ATTACKS = 500
 _ROWS = 10_000
 _ATTEMPTS = 100_000
 NOT_INSTALLED = (
-    "Singling-out and linkability attacks need anonymeter, which is not installed here: pip install "
-    "'microtome[attacks]' in an environment of its own (it asks for numpy below 2)."
+    "Singling-out and linkability attacks need anonymeter, which is not installed here: "
+    f"{how_to_install('anonymeter')} in an environment of its own (it asks for numpy below 2)."
 )
 
 

@@ -1,4 +1,4 @@
-"""The two libraries that only image files need, asked for when they are."""
+"""The libraries that only image files need, loaded when they are asked for."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ from importlib import import_module
 from typing import Any
 
 from microtome.errors import ParameterError
+from microtome.extras import how_to_install
 
 
 def pillow() -> Any:
     """Pillow's ``Image`` module, which reads and writes PNG."""
-    return _needed("PIL.Image", "pillow", "PNG files")
+    return import_module("PIL.Image")
 
 
 def h5py() -> Any:
     """The module h5py."""
-    return _needed("h5py", "h5py", "HDF5 files")
-
-
-def _needed(module: str, package: str, what: str) -> Any:
     try:
-        return import_module(module)
+        return import_module("h5py")
     except ImportError:
-        raise ParameterError(f"{what} need {package}: pip install 'microtome[images]'") from None
+        raise ParameterError(f"HDF5 files need h5py: {how_to_install('h5py')}") from None

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from microtome.errors import TableError
+from microtome.extras import how_to_install
 from microtome.schema.dialect import SHEETS, TEXT_FILES, bare_suffix, require_table_file
 
 PARQUET = (".parquet", ".pq")
@@ -209,7 +210,7 @@ def _foreign_system(address: str) -> tuple[pafs.FileSystem, str]:
         import fsspec
     except ImportError as error:
         raise TableError(
-            f"{address}: nothing is installed that reads {scheme}://; pip install 'microtome[cloud]', and what fsspec "
+            f"{address}: nothing is installed that reads {scheme}://; {how_to_install('fsspec')}, and what fsspec "
             "asks for beside it"
         ) from error
     try:

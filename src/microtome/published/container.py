@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.errors import OutputError, ReleaseError
+from microtome.positioned import read_at, write_at
 from microtome.whole_file import WholeFile, disk_errors
 
 _DTYPES = {"int16": "I16", "int64": "I64", "float64": "F64"}
@@ -134,7 +135,7 @@ class ContainerWriter:
     def read_rows(self, first: int, count: int) -> NDArray[np.int16]:
         """Read rows back."""
         rows = np.empty((count, self._width), np.int16)
-        found = os.preadv(self._file, [rows.data.cast("B")], self._rows_at + 2 * first * self._width)
+        found = read_at(self._file, rows.data.cast("B"), self._rows_at + 2 * first * self._width)
         if found != rows.nbytes:
             raise OutputError(f"{self._path}: rows that were written cannot be read back")
         return rows
@@ -158,11 +159,8 @@ class ContainerWriter:
         return struct.pack("<Q", len(body)) + body
 
     def _write_at(self, place: int, data: bytes | memoryview) -> None:
-        view = memoryview(data)
         with disk_errors(self._path):
-            while view:
-                written = os.pwrite(self._file, view, place)
-                view, place = view[written:], place + written
+            write_at(self._file, data, place)
 
 
 def _entries(arrays: Mapping[str, NDArray[Any]], rows_shape: tuple[int, int] | None) -> dict[str, Any]:

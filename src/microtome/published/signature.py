@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from safetensors import safe_open
 
 from microtome.errors import OutputError, ParameterError, ReleaseError
+from microtome.extras import how_to_install
 from microtome.whole_file import whole_file, write_text
 
 if TYPE_CHECKING:
@@ -180,4 +181,4 @@ def _cryptography() -> Iterator[None]:
     try:
         yield
     except ImportError:
-        raise ParameterError("signatures need the package cryptography: pip install 'microtome[sign]'") from None
+        raise ParameterError(f"signatures need the package cryptography: {how_to_install('cryptography')}") from None

@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from microtome.errors import SchemaError, TableError
+from microtome.extras import how_to_install
 from microtome.schema.dialect import Dialect
 
 
@@ -57,7 +58,7 @@ class Sheet:
             from openpyxl import load_workbook
         except ImportError:
             raise TableError(
-                f"{self.path}: reading workbooks needs the package openpyxl: pip install 'microtome[excel]'"
+                f"{self.path}: reading workbooks needs the package openpyxl: {how_to_install('openpyxl')}"
             ) from None
         try:
             book = load_workbook(self.path, read_only=True, data_only=True)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from microtome.errors import ParameterError
+from microtome.extras import how_to_install
 from microtome.schema import OTHER, CategoryCells, Codebook, ColumnCode, Schema
 from microtome.schema.frame_type import CATEGORY, UNITS
 
@@ -105,5 +106,5 @@ def _polars(table: pa.Table) -> Any:
     try:
         import polars
     except ImportError as error:
-        raise ParameterError("as_ is 'polars', which is not installed: pip install polars") from error
+        raise ParameterError(f"as_ is 'polars', which is not installed: {how_to_install('polars')}") from error
     return polars.from_arrow(table)

@@ -12,6 +12,7 @@ from typing import Any
 
 from microtome.divergences import FDivergence
 from microtome.errors import ModelError, ParameterError
+from microtome.extras import how_to_install
 from microtome.generators import NetworkSettings
 from microtome.published import AggregatesRelease, RecordsRelease, Release, unknown_release
 from microtome.published.second_moments import has_moments
@@ -138,6 +139,6 @@ def _optuna() -> Any:
     try:
         import optuna
     except ImportError:
-        raise ParameterError("tuning needs Optuna: pip install 'microtome[tune]'") from None
+        raise ParameterError(f"tuning needs Optuna: {how_to_install('optuna')}") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)  # a warning is a traceback, of Ctrl-C too
     return optuna

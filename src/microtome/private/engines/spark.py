@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from microtome.errors import MicrotomeError, ParameterError, TableError
+from microtome.extras import how_to_install
 from microtome.private.engines.sent_counts import add_bytes, to_bytes
 from microtome.private.passes import TableTally
 from microtome.private.table import PrivateTable
@@ -52,7 +53,7 @@ def parquet_on_spark(path: Path, master: str | None) -> Iterator[Any]:
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise ParameterError("Spark is not installed; pip install 'microtome[spark]', and Java 17 or newer") from None
+        raise ParameterError(f"Spark is not installed; {how_to_install('pyspark')}, and Java 17 or newer") from None
     if not (path.is_dir() or path.suffix in (".parquet", ".pq")):
         raise TableError(f"{path}: Spark reads Parquet files and folders of these; convert it, or leave out --engine")
     builder = SparkSession.builder.appName("microtome").config("spark.ui.showConsoleProgress", "false")

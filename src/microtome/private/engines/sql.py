@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.errors import MicrotomeError, ParameterError, TableError, together
+from microtome.extras import how_to_install
 from microtome.private.aggregating import AggregateTally
 from microtome.private.engines.sql_dialect import DUCKDB, POSTGRES, SqlDialect
 from microtome.private.engines.sql_queries import Questions
@@ -287,7 +288,7 @@ def _checked_query(query: str, dialect: SqlDialect) -> str:
         import sqlglot
         from sqlglot import exp
     except ImportError:
-        raise ParameterError("sqlglot is not installed; pip install 'microtome[sql]'") from None
+        raise ParameterError(f"sqlglot is not installed; {how_to_install('sqlglot')}") from None
     try:
         statements = sqlglot.parse(query, dialect=dialect.name)
     except sqlglot.errors.SqlglotError as error:
