@@ -75,6 +75,35 @@ class LedgerCard(Carded):
         )
 
 
+def account_in_words(account: Account) -> list[str]:
+    """What a data set has cost in all, what is left of its budget, and what was never settled."""
+    lines = [f"{account.dataset}: spent {_stated(account.spent)} at δ = {account.delta:g} in all"]
+    if account.budget is None or account.left is None:
+        lines.append("no budget is set; 'microtome ledger set-budget' sets one and enforces it")
+    elif account.frozen:
+        lines.append(
+            f"frozen: that is more than the budget of ε = {account.budget.epsilon:g} at δ = {account.budget.delta:g}; "
+            "nothing further is spent unless 'microtome ledger set-budget' raises it"
+        )
+    else:
+        lines.append(
+            f"budget ε = {account.budget.epsilon:g} at δ = {account.budget.delta:g}; what still fits is one Gaussian "
+            f"mechanism with ε = {account.left.epsilon:.4g} (budgets add in squares, so this is more than the "
+            "difference)"
+        )
+    if account.unsettled:
+        number = len(account.unsettled)
+        lines.append(
+            f"{number} reservation{'s were' if number > 1 else ' was'} never settled: a run that crashed, or one that "
+            "is under way. Noise may have been drawn, so they count"
+        )
+    return lines
+
+
+def _stated(value: float) -> str:
+    return f"ε = {value:.4g}" if math.isfinite(value) else "without bound"
+
+
 def _account_row(account: Account) -> list[str]:
     budget = "none" if account.budget is None else f"{account.budget.epsilon:g}"
     spent = f"{account.spent:.4g}" if math.isfinite(account.spent) else "without bound"

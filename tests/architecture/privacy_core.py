@@ -94,6 +94,7 @@ DRAFTING = {
     "private/meanings.py": "ways in which texts may be meant",
     "private/naming.py": "keys, names of people and free text",
     "private/sniffing.py": "the dialect of a file, guessed",
+    "private/first_rows.py": "how many rows there are, and the first of them, for the holder",
 }
 """What looks at a table for its holder and publishes nothing: no release goes through it."""
 

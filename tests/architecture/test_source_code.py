@@ -36,7 +36,7 @@ KINDS_TOLD_APART = {
     "schema/rule_reading.py": "how a value is written in a rule",
     "private/draft.py": "drafts, which a person corrects",
     "private/look.py": "drafts, which a person corrects",
-    "cli/schema_editor.py": "which keys the editor offers",
+    "schema/editing.py": "which keys a change takes away",
     "evaluation/comparable_table.py": "0 and 1 for false and true",
 }
 """The files that decide by the kind of a column. A new kind needs the first three, and others if it is to be offered

@@ -10,8 +10,8 @@ from cli_support import Command
 
 from microtome import accounting
 from microtome.cli import main
-from microtome.cli.failure import in_words, notes
 from microtome.errors import OutputError, noted
+from microtome.failure import in_words, notes
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ from microtome.accounting.events import (
 )
 from microtome.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu, mu_of_pure
 from microtome.accounting.ledger import Ledger, dataset_name
+from microtome.accounting.ledger_place import ledger_beside
 from microtome.accounting.ledger_records import Budget, Entry
 from microtome.accounting.neighbours import Neighbours
 from microtome.accounting.paper import epsilon_by_accountant, noise_by_accountant
@@ -74,6 +75,7 @@ __all__ = [
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",
+    "ledger_beside",
     "mu_of_pure",
     "noise_by_accountant",
     "verify_promise",

@@ -208,11 +208,14 @@ class Ledger(LedgerCard):
         budget = book.budgets.get(dataset)
         return None if budget is None else remaining_after(_events(_counted(book, dataset)), budget)
 
-    def account(self, dataset: str, *, delta: float) -> Account:
-        """What ``dataset`` has cost in all, at its budget's δ or else at ``delta``, and what is left."""
+    def account(self, dataset: str, *, delta: float, planned: Sequence[Event] = ()) -> Account:
+        """What ``dataset`` has cost in all, at its budget's δ or else at ``delta``, and what is left.
+
+        ``planned`` events count as if they had happened.
+        """
         require_probability("delta", delta)
         book = self._read()
-        events, budget = _events(_counted(book, dataset)), book.budgets.get(dataset)
+        events, budget = [*_events(_counted(book, dataset)), *planned], book.budgets.get(dataset)
         at = delta if budget is None else budget.delta
         return Account(
             dataset=dataset,

@@ -37,6 +37,12 @@ def anchored(path: str | Path) -> Path:
         raise BudgetError(f"cannot find the ledger {path}: the working directory is gone; give a full path") from error
 
 
+def ledger_beside(table: str | Path) -> Path:
+    """Where a table's ledger is kept unless told otherwise: beside the table, by whatever link that is reached."""
+    place = Path(os.path.realpath(table))
+    return place.with_name(f"{place.name}.ledger.json")
+
+
 def real_path(path: Path) -> Path:
     """Where the book that an anchored ``path`` names is, or will be.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from microtome.card import account_in_words
 from microtome.cli.screen import console, plain, print_json
 from microtome.cli.verb import Quiet, Verb
 from microtome.errors import ParameterError
@@ -61,37 +62,8 @@ def set_budget(
     book = Ledger(ledger)
     book.set_budget(dataset, epsilon=epsilon, delta=delta)
     console.print(f"{plain(dataset)}: at most ε = {epsilon:g} at δ = {delta:g}, from now on enforced.", soft_wrap=True)
-    for line in cost_in_words(book.account(dataset, delta=delta)):
+    for line in account_in_words(book.account(dataset, delta=delta)):
         console.print(plain(line), soft_wrap=True)
-
-
-def cost_in_words(account: Account) -> list[str]:
-    """What a data set has cost in all, what is left of its budget, and what was never settled."""
-    lines = [f"{account.dataset}: spent {_stated(account.spent)} at δ = {account.delta:g} in all"]
-    if account.budget is None or account.left is None:
-        lines.append("no budget is set; 'microtome ledger set-budget' sets one and enforces it")
-    elif account.frozen:
-        lines.append(
-            f"frozen: that is more than the budget of ε = {account.budget.epsilon:g} at δ = {account.budget.delta:g}; "
-            "nothing further is spent unless 'microtome ledger set-budget' raises it"
-        )
-    else:
-        lines.append(
-            f"budget ε = {account.budget.epsilon:g} at δ = {account.budget.delta:g}; what still fits is one Gaussian "
-            f"mechanism with ε = {account.left.epsilon:.4g} (budgets add in squares, so this is more than the "
-            "difference)"
-        )
-    if account.unsettled:
-        number = len(account.unsettled)
-        lines.append(
-            f"{number} reservation{'s were' if number > 1 else ' was'} never settled: a run that crashed, or one that "
-            "is under way. Noise may have been drawn, so they count"
-        )
-    return lines
-
-
-def _stated(value: float) -> str:
-    return f"ε = {value:.4g}" if math.isfinite(value) else "without bound"
 
 
 def _as_json(account: Account) -> dict[str, Any]:
@@ -136,7 +108,7 @@ def _finite(value: float) -> float | None:
 
 
 def _print(account: Account) -> None:
-    first, *others = cost_in_words(account)
+    first, *others = account_in_words(account)
     console.print(f"[bold]{plain(first)}[/]", soft_wrap=True)
     for line in others:
         console.print(plain(line), soft_wrap=True)

@@ -29,9 +29,9 @@ from microtome.cli import (
     schema,
     tune,
 )
-from microtome.cli.failure import in_words, notes
 from microtome.cli.screen import EndedEarly, complain, speak, write_every_letter
 from microtome.cli.verb import Verb
+from microtome.failure import in_words, notes
 
 app = typer.Typer(
     help="Synthetic data under differential privacy, from one noisy release of a private table.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from microtome.card import account_in_words
 from microtome.cli import images
 from microtome.cli.choices import DrawnDirections, Engine, Kind, Neighbours, ReleaseAccountant
-from microtome.cli.ledger import cost_in_words
 from microtome.cli.release_options import (
     AccountantOption,
     Capacity,
@@ -38,11 +37,6 @@ if TYPE_CHECKING:
     from microtome.schema import Schema
 
     Given = str | list[str] | Query
-
-
-def ledger_beside(table: Path) -> Path:
-    """Where a table's ledger is kept unless told otherwise: beside the table."""
-    return table.with_name(f"{table.name}.ledger.json")
 
 
 def release(
@@ -226,12 +220,12 @@ def _foretell(expected: str, cautions: Sequence[str]) -> None:
 
 def _book(source: Given, ledger: Path | None, dataset: str | None) -> tuple[Path, str]:
     """Where the book is and what it calls the data: by whatever link it is reached, a table has one of each."""
-    from microtome.accounting import dataset_name
+    from microtome.accounting import dataset_name, ledger_beside
 
     if ledger is not None and dataset is not None:
         return ledger, dataset
     place = str(source)  # of what has neither, none is left out
-    return ledger or ledger_beside(Path(os.path.realpath(place))), dataset or dataset_name(place)
+    return ledger or ledger_beside(place), dataset or dataset_name(place)
 
 
 def _stated_schema(schema: Path | None, like: Path | None) -> Schema | ImageSchema | None:
@@ -333,5 +327,5 @@ def _tell(output: Path, released: Artefact, account: Account) -> None:
 
     size = output.stat().st_size / 2**20
     console.print(f"[bold]{plain(output)}[/]: {size:,.1f} MiB", soft_wrap=True)
-    for line in (*promise_in_words(released), *unlearnt_in_words(released), *cost_in_words(account)):
+    for line in (*promise_in_words(released), *unlearnt_in_words(released), *account_in_words(account)):
         console.print(plain(line), soft_wrap=True)

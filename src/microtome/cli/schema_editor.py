@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from microtome.cli.screen import console, errors, plain
 from microtome.errors import ParameterError, SchemaError
-from microtome.schema import Action, Aside, Column, Kind, Schema
-from microtome.schema.yaml_document import parse_document
+from microtome.schema import Aside, Column, Schema
+from microtome.schema.editing import with_changes, with_target
 from microtome.whole_file import write_text
 
 _HELP = (
@@ -46,7 +42,7 @@ def edit(path: Path, schema: Schema) -> None:
             case "list":
                 _list(schema)
             case "target":
-                schema = _tried(schema, partial(_with_target, schema, rest))
+                schema = _tried(schema, partial(with_target, schema, None if rest == "none" else rest))
             case _:
                 schema = _column(schema, line)
     raise ParameterError(f"{path} is as it was: nothing was saved ('save' or 'confirm' writes it)")
@@ -84,17 +80,11 @@ def _described(one: Column, schema: Schema) -> str:
     return "; ".join([f"{one.name}: {one.kind} ({one.described})", shown, *[mark for mark in marks if mark]])
 
 
-def _with_target(schema: Schema, name: str) -> Schema:
-    ends = (schema.target, name)
-    columns = tuple(replace(one, weight=None if one.name in ends else one.weight) for one in schema.columns)
-    return replace(schema, columns=columns, target=None if name == "none" else name)
-
-
 def _tried(schema: Schema, change: Callable[[], Schema]) -> Schema:
     """The changed schema, or the same with a word on what is wrong."""
     try:
         return change()
-    except (SchemaError, ValueError, yaml.YAMLError) as error:
+    except (SchemaError, ValueError) as error:
         errors.print(f"[bold red]no:[/] {plain(error)}", soft_wrap=True)
         return schema
 
@@ -112,43 +102,10 @@ def _column(schema: Schema, wanted: str) -> Schema:
         if not line:
             break
         key, _, value = line.partition(" ")
-        schema = _tried(schema, partial(_changed, schema, name, key, value.strip()))
+        schema = _tried(schema, partial(with_changes, schema, name, {key.rstrip(":"): value.strip()}))
         console.print(plain(_in_words(_find(schema, name), schema)), soft_wrap=True)
     return schema
 
 
 def _find(schema: Schema, name: str) -> Column | Aside:
     return next(one for one in schema.layout() if one.name == name)
-
-
-def _changed(schema: Schema, name: str, key: str, value: str) -> Schema:
-    """The schema with another value for a key of a column, checked as a document is."""
-    document = parse_document(schema.to_yaml())
-    (entry,) = [one for one in document["columns"] if one["name"] == name]
-    key, value = key.rstrip(":"), value.strip()
-    if key == "action" and value == "release":
-        entry.pop("action", None)
-        entry.pop("keys", None)
-        entry.setdefault("kind", str(Kind.CATEGORICAL if entry.get("dtype", "string") == "string" else Kind.INTEGER))
-    elif key == "kind":
-        _change_kind(entry, value)
-    elif key in ("bounds", "categories"):
-        entry[key] = value if value == "learn" else yaml.safe_load(value if value.startswith("[") else f"[{value}]")
-        entry.pop("suggested", None)
-    elif value in ("", "none"):
-        entry.pop(key, None)
-    else:
-        entry[key] = yaml.safe_load(value) if key in ("weight", "bins", "pool") else value
-    if key == "action" and value == Action.CATEGORIES:
-        entry.pop("keys", None)
-    return Schema.from_dict(document)
-
-
-def _change_kind(entry: dict[str, Any], kind: str) -> None:
-    """Another kind: what belonged to the old one is gone."""
-    gone = ["action", "keys", "bounds", "bins", "format", "zone", "suggested"]
-    if kind not in (Kind.CATEGORICAL, Kind.ORDERED):
-        gone += ["dtype", "categories", "pool"]
-    for key in gone:
-        entry.pop(key, None)
-    entry["kind"] = kind

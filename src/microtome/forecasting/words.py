@@ -17,13 +17,20 @@ def in_words(forecast: Forecast) -> list[str]:
     return [
         heading(forecast),
         forecast.verdict.in_words,
+        *what_is_learnt(forecast),
+        attacker_in_words(forecast),
+        cost_in_words(forecast),
+    ]
+
+
+def what_is_learnt(forecast: Forecast) -> list[str]:
+    """How much will come through, which columns will not, and what helps."""
+    return [
         *_errors(forecast),
         *cautions(forecast.lost, forecast.release.settings.epsilon),
         *_named("Will be learnt roughly", forecast.rough),
         _counts(forecast),
         _useful(forecast),
-        _attacker(forecast),
-        _cost(forecast),
     ]
 
 
@@ -110,7 +117,8 @@ def _useful(forecast: Forecast) -> str:
     return f"It becomes useful from about ε = {epsilon:g} on, or with more declared, fewer columns or more records."
 
 
-def _attacker(forecast: Forecast) -> str:
+def attacker_in_words(forecast: Forecast) -> str:
+    """What the best attack on one person would reach."""
     found = forecast.attacker
     return (
         f"Whoever holds the file guesses whether one person is in the table, knowing everybody else, with at most "
@@ -119,7 +127,8 @@ def _attacker(forecast: Forecast) -> str:
     )
 
 
-def _cost(forecast: Forecast) -> str:
+def cost_in_words(forecast: Forecast) -> str:
+    """Time, memory and the size of the file."""
     cost = forecast.cost
     return (
         f"The release takes about {_seconds(cost.release_seconds)} and a file of {_bytes(cost.file_bytes)}, the fit "

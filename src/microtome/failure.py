@@ -1,4 +1,4 @@
-"""Whatever stops a command, in words: what it was, and where the book stands. Nobody is shown a traceback."""
+"""Whatever stops the work, in words: what it was, and where the book stands. Nobody is shown a traceback."""
 
 from __future__ import annotations
 
