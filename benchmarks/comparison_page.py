@@ -114,9 +114,10 @@ def _epochs(runs: Sequence[Run]) -> str:
     if not epochs:
         return ""
     wanted, seconds = runs[0]["notes"]["epochs_of_the_paper"], max(run["limits"]["seconds"] for run in runs)
+    noise = spread([run["notes"]["noise_scale"] for run in runs], "{:.2f}").split(" ")[0]
     if min(epochs) >= wanted:
-        return f", all {wanted} epochs"
-    return f", {min(epochs):.1f} of {wanted} epochs fit {seconds:.0f} s"
+        return f", σ = {noise}, all {wanted} epochs"
+    return f", σ = {noise}, {min(epochs):.1f} of {wanted} epochs fit {seconds:.0f} s"
 
 
 def _paper_line(method: str, metrics: dict[str, list[float] | None]) -> list[Any]:

@@ -49,7 +49,7 @@ def folder(tmp_path):
             run("aggregates", epsilon=1.0),
         ],
         "aim": [failed("aim")],
-        "algorithm1": [run("algorithm1", notes={"epochs": 12.2, "epochs_of_the_paper": 200})],
+        "algorithm1": [run("algorithm1", notes={"epochs": 12.2, "epochs_of_the_paper": 200, "noise_scale": 0.86})],
     }
     for name, content in runs.items():
         (tmp_path / f"{name}.json").write_text(json.dumps({"runs": content}))

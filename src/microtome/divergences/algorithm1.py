@@ -1,13 +1,13 @@
 """Algorithm 1 of the paper as printed, on one screen: slice, noise, Gram matrices, loss, step.
 
-For slice s with released points o_i (i ≤ b), synthetic points y_j = x_j·θ_s + v_j (j ≤ b'), Eqs. (6)–(8):
+For slice s with released points o_i (i ≤ b), synthetic points y_j = x_j·θ_s + v_j (j ≤ b'), Eqs. (5) and (6):
 
     [K_s]_{ii'} = K(o_i, o_{i'}),    [K_{s,ω}]_{ij} = K(o_i, y_j)
-    r = (b/b') · (K_s + τI)⁻¹ K_{s,ω} 1                          (b/b' is n_q/n_p of Eq. (3))
+    r = (b/b') · (K_s + τI)⁻¹ K_{s,ω} 1                          (b/b' is n_q/n_p of Eq. (1))
     L = 1/(m b) · Σ_s 1ᵀ f((r)_+)
 
-r is averaged over the ensemble of bandwidths before it is clipped and handed to f, as the paper's remark
-says. The bandwidths are multiples of the median distance between the released points of the slice: the
+r is averaged over the ensemble of bandwidths before it is clipped and handed to f, as its
+Remark 3 says. The bandwidths are multiples of the median distance between the released points of the slice: the
 synthetic ones are left out, so that the kernel does not move with the generator. τ = ridge·b.
 
 One slice and one bandwidth at a time: slow and obvious, the oracle of the fast estimators (`kernel_ratio`,
@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from microtome.divergences.gaussian_kernel import KernelSettings, check_noise_scale
-from microtome.divergences.slice_frames import add_noise, choose_slices
+from microtome.divergences.slice_frames import add_noise, choose_slices, draw_subset
 from microtome.errors import ParameterError
 
 
@@ -43,7 +43,7 @@ def run_algorithm1(
 
 
 class ReferenceKernelFDivergence:
-    """Eqs. (6)–(8) with drawn noise; slow and obvious.
+    """Eqs. (5) and (6) with drawn noise; slow and obvious.
 
     Args:
         slices: the released points o_{i,s}, row by row.
@@ -75,7 +75,7 @@ class ReferenceKernelFDivergence:
         generator: torch.Generator | None = None,
         num_slices: int | None = None,
     ) -> Float[Tensor, ""]:
-        """Returns L of Eq. (7) for a batch of synthetic rows; see `Divergence`."""
+        """Returns L of Eq. (5) for a batch of synthetic rows; see `Divergence`."""
         chosen = choose_slices(len(self.directions), num_slices, generator)
         released = self._draw_rows(generator)
         losses = []
@@ -90,7 +90,7 @@ class ReferenceKernelFDivergence:
             return self.slices
         if generator is None:
             raise ParameterError(f"generator is needed to draw batch_rows={self.batch_rows} released rows")
-        return self.slices[torch.randint(len(self.slices), (self.batch_rows,), generator=generator)]
+        return self.slices[draw_subset(len(self.slices), self.batch_rows, generator)]
 
 
 def density_ratio(

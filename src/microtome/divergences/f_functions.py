@@ -18,7 +18,7 @@ negative and rescaling the ratio is never rewarded.
 | TOTAL_VARIATION | ½|r − 1| | ½∫|p − q|, at most 1 |
 
 **The floor.** Several of these have an infinite slope, reverse KL also an infinite value, at r = 0, where
-the clipped estimator of Eq. (7) puts many of its points. Below `RATIO_FLOOR` every f is continued by its
+the clipped estimator of Eq. (5) puts many of its points. Below `RATIO_FLOOR` every f is continued by its
 tangent there: still convex, once differentiable, finite with finite slope at 0, and changed by at most
 `RATIO_FLOOR` for all but reverse KL (which becomes −ln RATIO_FLOOR at 0) and squared Hellinger (changed by
 at most √RATIO_FLOOR).

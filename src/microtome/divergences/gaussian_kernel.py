@@ -21,12 +21,12 @@ from microtome.errors import ParameterError
 
 @dataclass(frozen=True, kw_only=True)
 class KernelSettings:
-    """What the kernel estimators of Eqs. (6)–(8) are free to choose.
+    """What the kernel estimators of Eqs. (5) and (6) are free to choose.
 
     Attributes:
         f: the convex function of the divergence.
         bandwidth_multipliers: the ensemble of σ_g, in units of each slice's median distance.
-        ridge: λ, the ridge per unit of released mass. Eq. (7)'s τ on b released points is τ = λ·b: with
+        ridge: λ, the ridge per unit of released mass. Eq. (5)'s τ on b released points is τ = λ·b: with
             that scaling the estimator has a limit as b grows, and does not depend on how many points
             stand for the released side.
     """
@@ -75,7 +75,7 @@ def blob_kernel(
 def kernel_means(
     x: Float[Tensor, "s b k"], points: Float[Tensor, "s l k"], precisions: Float[Tensor, "s B l"]
 ) -> Float[Tensor, "s B l"]:
-    """1/b Σ_j exp(c_{βl}‖z_l − x_j‖²) for every bandwidth β and point l, differentiable in x only."""
+    """1/b Σ_j exp(c_{βl}‖z_l − x_j‖²) for every bandwidth β and point l."""
     means: Tensor = _KernelMeans.apply(x, points, precisions)  # type: ignore[no-untyped-call]
     return means
 
@@ -83,7 +83,7 @@ def kernel_means(
 class _KernelMeans(torch.autograd.Function):
     """Written out because autograd would pass over the s·B·l·b numbers four times more.
 
-    Here the gradient is one batched product with the kernel matrix that the forward pass leaves behind.
+    Here the gradients are sums over the kernel matrix that the forward pass leaves behind.
     """
 
     @staticmethod
@@ -100,9 +100,26 @@ class _KernelMeans(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, upstream: Float[Tensor, "s B l"]) -> tuple[Float[Tensor, "s b k"], None, None]:
+    def backward(
+        ctx: Any, upstream: Float[Tensor, "s B l"]
+    ) -> tuple[Float[Tensor, "s b k"], Float[Tensor, "s l k"] | None, Float[Tensor, "s B l"] | None]:
         x, points, precisions, kernel = ctx.saved_tensors
-        factors = (upstream * precisions * (2.0 / x.shape[1])).flatten(1).unsqueeze(-1)
-        ends = torch.cat([torch.ones_like(points[..., :1]), points], dim=-1).repeat(1, precisions.shape[1], 1)
-        pulled = torch.bmm(kernel.flatten(1, 2).transpose(1, 2), factors * ends)
-        return x * pulled[..., :1] - pulled[..., 1:], None, None
+        factors = (upstream * precisions * (2.0 / x.shape[1])).unsqueeze(-1)
+        pull = factors[:, 0] * kernel[:, 0]
+        for which in range(1, kernel.shape[1]):
+            pull.addcmul_(factors[:, which], kernel[:, which])
+        of_points = pulled(pull.transpose(1, 2), points, x) if ctx.needs_input_grad[1] else None
+        of_precisions = None
+        if ctx.needs_input_grad[2]:
+            of_precisions = upstream * (kernel * squared_distances(points, x).unsqueeze(1)).mean(dim=-1)
+        return pulled(pull, x, points), of_points, of_precisions
+
+
+def pulled(
+    pull: Float[Tensor, "s l b"], x: Float[Tensor, "s b k"], points: Float[Tensor, "s l k"]
+) -> Float[Tensor, "s b k"]:
+    """Σ_l pull_{lj}(x_j − z_l) for every x_j."""
+    ends = torch.cat([torch.ones_like(points[..., :1]), points], dim=-1)
+    # The narrow side first: the other way round the product takes many times as long.
+    sums = torch.bmm(ends.transpose(1, 2).contiguous(), pull).transpose(1, 2)
+    return x * sums[..., :1] - sums[..., 1:]

@@ -10,7 +10,7 @@ whose normal equations, with W = diag(w), G the Gram matrix of the cells and g_l
     (G W + λI) r = g,    or    (W^½ G W^½ + λI) W^½ r = W^½ g,
 
 both integrals in closed form (`gaussian_kernel`). With one row per cell (w = 1/n, v = 0) this is
-r = (n/b)(K_s + τI)⁻¹ E[K_{s,ω}] 1 with τ = λn: Eq. (7) as printed, the drawn noise replaced by its mean.
+r = (n/b)(K_s + τI)⁻¹ E[K_{s,ω}] 1 with τ = λn: Eq. (5) as printed, the drawn noise replaced by its mean.
 The loss is 1/m Σ_s Σ_l w_l f((r_l)_+), r averaged over the bandwidths first.
 
 The solution operator of each slice and bandwidth comes from one Cholesky factorisation at the start, so a

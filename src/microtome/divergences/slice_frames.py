@@ -98,6 +98,14 @@ def choose_slices(
     return torch.randperm(available, generator=generator)[:num_slices]
 
 
+def draw_subset(available: int, count: int, generator: torch.Generator) -> Int[Tensor, " c"]:
+    """Draws `count` different numbers below `available`, each subset as likely: repeats are passed over."""
+    drawn: dict[int, None] = {}
+    while len(drawn) < count:
+        drawn |= dict.fromkeys(torch.randint(available, (count,), generator=generator).tolist())
+    return torch.tensor(list(drawn)[:count])
+
+
 def project(encoded: Float[Tensor, "b d"], directions: Float[Tensor, "s d k"]) -> Float[Tensor, "s b k"]:
     """Slices every row along every frame: [s, j] is x_j·θ_s."""
     if encoded.ndim != 2 or encoded.shape[1] != directions.shape[1]:
@@ -106,7 +114,10 @@ def project(encoded: Float[Tensor, "b d"], directions: Float[Tensor, "s d k"]) -
         )
     if encoded.shape[0] == 0:
         raise ParameterError("encoded has no rows")
-    return torch.matmul(encoded, directions)
+    num_slices, dim, slice_dim = directions.shape
+    # One product of matrices: broadcasting would make one of each slice, and take several times as long.
+    stacked = directions.permute(1, 0, 2).reshape(dim, -1)
+    return (encoded @ stacked).view(len(encoded), num_slices, slice_dim).transpose(0, 1)
 
 
 def add_noise(

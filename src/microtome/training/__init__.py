@@ -1,6 +1,7 @@
 """From a release to a trained generator: objectives, the loop, held-out selection, tuning."""
 
 from microtome.training.checkpoint import Checkpoint
+from microtome.training.generator_objective import Schedule
 from microtome.training.image_settings import ImageFitSettings
 from microtome.training.loop import Loop, Objective
 from microtome.training.losses import LossMix
@@ -20,6 +21,7 @@ __all__ = [
     "Loop",
     "LossMix",
     "Objective",
+    "Schedule",
     "SliceChoice",
     "Trainer",
     "Trial",

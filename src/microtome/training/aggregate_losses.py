@@ -148,6 +148,9 @@ class AggregateLoss:
         """Everything that is fitted: tables of all classes, and by groups of the focus."""
         return [*self._train, *(self._focus.train if self._focus else [])]
 
+    def forget(self) -> None:
+        """Nothing is drawn for a step, let alone for several."""
+
     @property
     def has_signal(self) -> bool:
         """Whether there is anything to learn beyond the margins."""

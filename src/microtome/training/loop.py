@@ -37,6 +37,7 @@ class Objective(ABC):
         patience: Looks without improvement after which training stops; ``None`` for never.
         learns: Whether there is anything to learn; without, no step is made.
         stage: What the run is called in its progress.
+        keeps_last: Whether the last state is the result, whatever its score; otherwise that of the best score.
     """
 
     module: nn.Module
@@ -47,6 +48,7 @@ class Objective(ABC):
     patience: int | None = None
     learns: bool = True
     stage: str = "fit"
+    keeps_last: bool = False
 
     @abstractmethod
     def losses(self, step: int) -> dict[str, Tensor]:
@@ -62,6 +64,9 @@ class Objective(ABC):
 
     def start(self) -> None:  # noqa: B027, most need nothing
         """What is to be done before the very first step."""
+
+    def forget(self) -> None:  # noqa: B027, most need nothing
+        """Drop what a checkpoint does not hold, so that a resumed run goes on as the one that was not interrupted."""
 
     def resume_at(self, step: int, interrupted: bool) -> int | None:
         """The step that a checkpoint says to go on from, and ``None`` to keep the one there is.
@@ -104,13 +109,14 @@ class Loop:
             self.step, self.history, self._best = saved.step, list(saved.history), dict(saved.best)
 
     def run(self) -> bool:
-        """Train to the end, and leave the best state; False if Ctrl-C ended it early."""
+        """Train to the end, and leave the state that is kept; False if Ctrl-C ended it early."""
         if self.history:
             self._save()
+            self.objective.forget()
         else:
             self._look()
         finished = self._train()
-        if self._best:
+        if self._best and not self.objective.keeps_last:
             self.objective.module.load_state_dict(self._best)
         self.objective.module.eval()
         return finished
@@ -162,6 +168,7 @@ class Loop:
             self.history.append((self.step, fmean(self._since_look)))
         self._since_look = []
         self._save()
+        self.objective.forget()
 
     @property
     def is_scored(self) -> bool:
@@ -170,8 +177,9 @@ class Loop:
 
     @property
     def best_step(self) -> int:
-        """The step of the best score; without scores, the last."""
-        return min(self.history, key=lambda entry: entry[1])[0] if self.is_scored else self.step
+        """The step of the state that is left: that of the best score, or the last."""
+        chosen = self.is_scored and not self.objective.keeps_last
+        return min(self.history, key=lambda entry: entry[1])[0] if chosen else self.step
 
     def _stalled(self) -> bool:
         scores, patience = [score for _, score in self.history], self.objective.patience

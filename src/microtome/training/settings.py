@@ -12,7 +12,7 @@ from microtome.divergences import FDivergence
 from microtome.errors import ParameterError, require, require_whole
 from microtome.generators import MixtureSettings, NetworkSettings
 from microtome.published import ReleaseKind
-from microtome.training.generator_objective import Pace
+from microtome.training.generator_objective import Pace, Schedule
 from microtome.training.losses import LossMix
 from microtome.training.slices import SliceChoice
 
@@ -34,9 +34,11 @@ class FitSettings:
         steps: Most steps of the optimiser; by default 400 for a mixture, 600 otherwise.
         batch_size: Synthetic rows a step. A mixture has no batches; it meets margins as if it had.
         learning_rate: Peak of the one-cycle schedule; by default 0.2 for a mixture, 0.002 otherwise.
+        schedule: How the learning rate goes: ``one-cycle`` or ``constant``.
         held_out: Share of the release's rows that training does not see, by which the best state is chosen.
         check_every: Steps between two looks at the held-out score; by default 10 for a mixture, 50 otherwise.
         patience: Looks without improvement after which training stops; ``None`` for never.
+        keeps_last: Whether the last state is kept, whatever its held-out score.
         threads: Threads of torch. One by default: two are hardly faster for matrices of this size, and on a
             busy machine they wait for each other and become many times slower.
     """
@@ -47,9 +49,11 @@ class FitSettings:
     steps: int | None = None
     batch_size: int = 1024
     learning_rate: float | None = None
+    schedule: Schedule = Schedule.ONE_CYCLE
     held_out: float = 0.1
     check_every: int | None = None
     patience: int | None = 8
+    keeps_last: bool = False
     threads: int = 1
 
     def __post_init__(self) -> None:
@@ -75,6 +79,8 @@ class FitSettings:
             check_every=self.check_every or default.check_every,
             patience=self.patience,
             adam_memory=default.adam_memory,
+            schedule=self.schedule,
+            keeps_last=self.keeps_last,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,6 +88,7 @@ class FitSettings:
         document = asdict(self)
         document["loss"] |= {"f": self.loss.f.value, "slices": str(self.loss.slices)}
         document["network"] |= {"hidden": list(self.network.hidden)}
+        document["schedule"] = str(self.schedule)
         return document
 
     @classmethod
@@ -95,6 +102,7 @@ class FitSettings:
             kinds = {"f": FDivergence, "slices": SliceChoice}
             loss |= {name: kind(loss[name]) for name, kind in kinds.items() if name in loss}
             mixture = MixtureSettings(**document.get("mixture", {}))
+            rest |= {"schedule": Schedule(rest["schedule"])} if "schedule" in rest else {}
             return cls(network=NetworkSettings(**network), mixture=mixture, loss=LossMix(**loss), **rest)
 
 

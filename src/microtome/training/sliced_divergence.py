@@ -39,6 +39,7 @@ def sliced_divergence(
     generator: torch.Generator,
     *,
     batch_rows: int,
+    batch_uses: int = 1,
     f: FDivergence = FDivergence.KL,
 ) -> Divergence:
     """The divergence of a kind from released slices, whole or in chunks; ``generator`` draws landmarks."""
@@ -51,7 +52,7 @@ def sliced_divergence(
             rows = slices if isinstance(slices, Tensor) else torch.cat(list(slices))
             settings = KernelSettings(f=f)
             return MiniBatchKernelFDivergence(
-                rows, directions, noise_scale=noise_scale, settings=settings, batch_rows=batch_rows
+                rows, directions, noise_scale=noise_scale, settings=settings, batch_rows=batch_rows, uses=batch_uses
             )
         case SlicedKind.WASSERSTEIN if directions.shape[2] != 1:
             raise ParameterError(f"loss wasserstein needs one-dimensional slices, not {directions.shape[2]}")

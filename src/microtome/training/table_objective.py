@@ -70,6 +70,10 @@ class TableObjective(GeneratorObjective):
         """1 is what independent columns get, lower is better."""
         return self._judge.score(self.generator, self._judged)
 
+    def forget(self) -> None:
+        """What the loss has drawn for several steps."""
+        self._loss.forget()
+
     def start(self) -> None:
         """Built-in generators start at independent columns; some have to leave them before they can learn."""
         if self._built_in is not None:
