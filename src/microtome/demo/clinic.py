@@ -196,12 +196,11 @@ def _gap(diagnosis: Ints, ill: Bools, tempo: Floats, rng: np.random.Generator) -
 def _pressure(
     owner: Ints, diagnosis: Ints, age: Floats, chronic: Ints, smoker: Bools, rng: np.random.Generator
 ) -> Ints:
-    level = (
-        112 + 0.28 * age + 5 * smoker + rng.normal(0, 7, len(age)) + 24 * (chronic == DIAGNOSES.index("hypertension"))
-    )
-    treated = _times_before(owner, diagnosis == DIAGNOSES.index("hypertension"))
+    level = 112 + 0.28 * age + 5 * smoker + 24 * (chronic == _HYPERTENSION) + rng.normal(0, 7, len(age))
+    treated = _times_before(owner, diagnosis == _HYPERTENSION)
     now = level[owner] - 4.0 * np.minimum(treated, 5) + rng.normal(0, 6, len(owner))
-    return np.clip(np.round(now), 70, 240).astype(np.int64)
+    pressure: Ints = np.clip(np.round(now), 70, 240).astype(np.int64)
+    return pressure
 
 
 def _times_before(owner: Ints, happened: Bools) -> Ints:

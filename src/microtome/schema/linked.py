@@ -147,6 +147,11 @@ class LinkedSchema(Carded):
         """The same as a statement of what is public: types are as they are whatever records the tables hold."""
         return replace(self, tables=tuple(table.confirm() for table in self.tables))
 
+    def without_suggestions(self) -> LinkedSchema:
+        """The same with everything to be learnt that the public catalogue suggested."""
+        tables = [replace(table, schema=table.schema.without_suggestions()) for table in self.tables]
+        return replace(self, tables=tuple(tables))
+
     def card(self) -> Card:
         """The tables, and what they hang on."""
         drafted = ["It is a draft: read it, correct it, then confirm()."] if self.drafted else []
@@ -182,6 +187,13 @@ class LinkedSchema(Carded):
         from microtome.schema.linked_document import load_linked
 
         return load_linked(path)
+
+    @classmethod
+    def loads(cls, text: str, *, folder: str | Path = ".") -> LinkedSchema:
+        """Read the text of a YAML document, and the files in the folder that it names."""
+        from microtome.schema.linked_document import loads_linked
+
+        return loads_linked(text, folder=Path(folder))
 
 
 def _parents_first(tables: tuple[LinkedTable, ...]) -> tuple[LinkedTable, ...]:
@@ -229,6 +241,8 @@ def _check_cycles(parents: dict[str, str]) -> None:
 
 def _check_owner(link: LinkedTable, parent: Parent) -> None:
     """That a link can tell whether it is the owner's."""
+    if link.schema.drafted:
+        return  # which value it is, is for whoever confirms the draft to say
     column, value = parent.owner or ("", None)
     if column not in link.schema.names:
         raise link.error(f"owner {column!r} is no released column; these are {', '.join(link.schema.names)}")

@@ -13,7 +13,7 @@ from microtome.schema.linked import LinkedSchema, check_tree
 from microtome.schema.linked_table import Cardinality, LinkedTable, Parent
 from microtome.schema.public_table import PublicTable, public_rows, read_public_rows
 from microtome.schema.rule_document import with_files
-from microtome.schema.yaml_document import contents_of, read_document, refuse_unknown, scalar
+from microtome.schema.yaml_document import contents_of, parse_document, read_document, refuse_unknown, scalar
 
 KEY = "microtome-linked"
 VERSION = 1
@@ -31,6 +31,12 @@ _REMARKS = {
     "owner": "whose the row is, where several links name it",
     "references": "columns that hold keys of a public table",
 }
+
+
+def loads_linked(text: str, *, folder: Path) -> LinkedSchema:
+    """Read the text of a YAML document, and the files in a folder that it names."""
+    with contents_of("the schema"):
+        return linked_from_dict(with_public_rows(parse_document(text), folder))
 
 
 def load_linked(path: str | Path) -> LinkedSchema:
