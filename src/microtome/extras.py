@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 
 from microtome.errors import MissingPackageError
 
@@ -27,6 +26,8 @@ class Extra:
     @property
     def installed(self) -> str | None:
         """The version that is installed, if one is."""
+        from importlib.metadata import PackageNotFoundError, version  # slow to load, for --help
+
         try:
             return version(self.package)
         except PackageNotFoundError:

@@ -71,7 +71,7 @@ def release(folder: Path, kind: str, *, replaced: bool = False) -> Path:
     output.unlink(missing_ok=True)
     memory.write_text("MemAvailable: 8000000 kB\n")
     people(replaced=replaced).to_csv(table, index=False)
-    with repeatable_noise(), patch("microtome.private.memory._MEMINFO", memory):
+    with repeatable_noise(), patch("microtome.machine._MEMINFO", memory):
         run = RunSettings(threads=1, force=True)
         mt.release(table, SCHEMA, epsilon=3.0, delta=1e-5, kind=kind, output=output, anyway=True, run=run)
     return output

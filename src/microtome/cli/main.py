@@ -17,6 +17,7 @@ from microtome.cli import (
     audit,
     budget,
     demo,
+    doctor,
     fit,
     forecast,
     inspect,
@@ -76,6 +77,7 @@ app.command("budget", cls=Verb)(budget.budget)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(key.app, name="key")
 app.command("demo", cls=Verb)(demo.demo)
+app.command("doctor", cls=Verb)(doctor.doctor)
 
 
 def run() -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from microtome.errors import TableError
+from microtome.machine import available_memory
 from microtome.schema import Schema, initial_cells
 
-_MEMINFO = Path("/proc/meminfo")
 _HEADER_BYTES = 1 << 16
 _CELL_BYTES = 64
 _LEARNT_CELLS = 1 << 12
@@ -22,17 +19,6 @@ def check_memory(size: int, origin: str) -> None:
             f"{origin}: its tables of counts need about {size / 2**30:,.1f} GiB of memory and {available / 2**30:,.1f} "
             "GiB are free; pool rare categories, take fewer bins or columns, or no pivot"
         )
-
-
-def available_memory() -> int | None:
-    """Bytes that can be had without swapping; ``None`` where the system does not say."""
-    try:
-        for line in _MEMINFO.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, AttributeError):
-        return None
 
 
 def profile_bytes(schema: Schema) -> int:
