@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from microtome.private.engines.sql import sql_table
     from microtome.published import ImageRelease, Release, pool
     from microtome.query import Query
-    from microtome.schema import Column, Schema
+    from microtome.schema import Column, LinkedSchema, Schema
     from microtome.settings import PrivacySettings, RunSettings
     from microtome.synthesis import Synthesizer
     from microtome.synthesis.spark_rows import spark_sample
@@ -42,6 +42,7 @@ _HOMES = {
     "ImageSchema": "microtome.images",
     "ImageSet": "microtome.images",
     "Ledger": "microtome.accounting",
+    "LinkedSchema": "microtome.schema",
     "PrivacySettings": "microtome.settings",
     "Query": "microtome.query",
     "Release": "microtome.published",
@@ -68,6 +69,7 @@ __all__ = [
     "ImageSchema",
     "ImageSet",
     "Ledger",
+    "LinkedSchema",
     "PrivacySettings",
     "Query",
     "Release",

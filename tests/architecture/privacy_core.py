@@ -70,6 +70,7 @@ SECOND_TIER = {
     "private/number_search.py": "what to ask next of undeclared numbers, by noisy answers alone",
     "private/value_search.py": "the same of common numbers",
     "private/category_search.py": "the same of undeclared categories",
+    "private/key_checks.py": "refusal of linked tables whose keys do not fit together",
     "private/pipeline.py": "blocks on several threads",
     "private/memory.py": "refusal of what does not fit",
     "accounting/account.py": "how a data set stands",
@@ -92,6 +93,7 @@ DRAFTING = {
     "private/look.py": "what a column's values are like",
     "private/meanings.py": "ways in which texts may be meant",
     "private/naming.py": "keys, names of people and free text",
+    "private/linked_draft.py": "a schema from several tables: what hangs on what",
     "private/sniffing.py": "the dialect of a file, guessed",
 }
 """What looks at a table for its holder and publishes nothing: no release goes through it."""

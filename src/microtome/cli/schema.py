@@ -16,7 +16,9 @@ from microtome.errors import ParameterError
 from microtome.whole_file import write_text
 
 if TYPE_CHECKING:
-    from microtome.schema import Schema
+    from collections.abc import Callable
+
+    from microtome.schema import LinkedSchema, Schema
 
 app = typer.Typer(help="Write down what is public about a table.", no_args_is_help=True)
 
@@ -41,6 +43,9 @@ def draft(
     query: QueryText = None,
     target: Annotated[str | None, typer.Option(help="Column to be predicted.")] = None,
     skip: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    people: Annotated[
+        str | None, typer.Option(help="Linked tables: the people's table.", show_default="by their names")
+    ] = None,
     separator: Separator = None,
     encoding: Encoding = None,
     decimal: Decimal = None,
@@ -56,8 +61,11 @@ def draft(
     Kinds, types and formats are read off the table; identifiers and free text are set aside; bounds and code lists
     that everybody knows are suggested. No value of the table is written down: what stays 'learn' is learnt with
     privacy budget. Remarks on the screen tell of values, and are for you alone.
+
+    A folder with tables of different columns is drafted as linked tables: keys and what hangs on what are found out.
     """
     from microtome.private.draft import draft as draft_table
+    from microtome.private.linked_draft import has_several_tables
     from microtome.published import check_output
 
     check_output(output, force=force)
@@ -78,6 +86,14 @@ def draft(
         return
     if (classes, labels, part) != (None, None, None):
         raise ParameterError(f"--classes, --labels and --part are for images; {source} is a table")
+    of_tables = (target, skip or None, separator, encoding, decimal, sheet)
+    if isinstance(source, str) and has_several_tables(Path(source)):
+        if of_tables != (None,) * len(of_tables):
+            raise ParameterError("--target, --skip and how a file is written are for one table; edit the draft instead")
+        _draft_linked(Path(source), people, output)
+        return
+    if people is not None:
+        raise ParameterError(f"--people is for a folder of linked tables; {source} is one table")
     drafted = draft_table(
         source,
         target=target,
@@ -93,11 +109,29 @@ def draft(
     console.print(_summary(output, drafted.schema), soft_wrap=True)
 
 
+def _draft_linked(folder: Path, people: str | None, output: Path) -> None:
+    from microtome.private.linked_draft import draft_linked
+    from microtome.schema.table_folder import tables_in
+
+    drafted = draft_linked(tables_in(folder), people=people)
+    write_text(output, drafted.schema.to_yaml())
+    for remark in drafted.remarks:
+        errors.print(f"  {plain(remark)}", soft_wrap=True)
+    file = plain(output)
+    for name, parent in drafted.schema.links.items():
+        console.print(f"  {plain(name)} hangs on {plain(parent.table)} ({parent.cardinality})", soft_wrap=True)
+    console.print(
+        f"{file}: {len(drafted.schema.tables)} linked tables; people are in {plain(drafted.schema.root.name)}.\n"
+        "It is a draft: types and keys were read off the tables, where one record can change them. Read it, say how "
+        f"many rows there can be (max_rows) and what is public, then 'microtome schema confirm {file}'.",
+        soft_wrap=True,
+    )
+
+
 def _is_of_images(path: Path) -> bool:
     """Whether a path is of images; a folder with files of a table in it is of a table."""
     from microtome.images.reading import is_image_set
-    from microtome.private.stored_file import KNOWN
-    from microtome.schema.dialect import bare_suffix
+    from microtome.schema.dialect import KNOWN, bare_suffix
 
     is_of_a_table = path.is_dir() and any(bare_suffix(within) in KNOWN for within in path.rglob("*"))
     return is_image_set(path) and not is_of_a_table
@@ -131,21 +165,28 @@ def confirm(
     shown here is published with the release, so confirm what you would say of the table without having seen it.
     """
     from microtome.images import ImageSchema
-    from microtome.schema import Schema
+    from microtome.schema import LinkedSchema, Schema
     from microtome.schema.document import confirmed_text
-    from microtome.schema_file import load_schema
+    from microtome.schema_file import load_any_schema
 
-    described = load_schema(schema)
-    if isinstance(described, ImageSchema):
-        raise ParameterError(f"{schema} is about images, whose layout needs no confirmation")
-    _show(described, keep=suggestions.are_kept)
+    described = load_any_schema(schema)
+    loads: Callable[..., Schema | LinkedSchema]
+    match described:
+        case ImageSchema():
+            raise ParameterError(f"{schema} is about images, whose layout needs no confirmation")
+        case Schema():
+            loads = Schema.loads
+            _show(described, keep=suggestions.are_kept)
+        case LinkedSchema():
+            loads = LinkedSchema.loads
+            _show_linked(described, keep=suggestions.are_kept)
     if not described.drafted:
         console.print(f"{plain(schema)} was confirmed before.", soft_wrap=True)
         return
     wanted = described if suggestions.are_kept else described.without_suggestions()
     before = schema.read_text(encoding="utf-8")
     after = confirmed_text(before, suggestions=suggestions.are_kept)
-    if Schema.loads(after, folder=schema.parent) != wanted.confirm():
+    if loads(after, folder=schema.parent) != wanted.confirm():
         raise ParameterError(
             f"{schema}: 'drafted: true' or a suggestion does not stand on a line of its own; change it by hand"
         )
@@ -166,6 +207,19 @@ def _show(schema: Schema, *, keep: bool) -> None:
         console.print(f"  {plain(aside.name)}: not released ({aside.action})", soft_wrap=True)
     for rule in schema.ruled.all:
         console.print(f"  rule: {plain(rule.text)}", soft_wrap=True)
+
+
+def _show_linked(schema: LinkedSchema, *, keep: bool) -> None:
+    """What a schema of several tables says, table by table."""
+    for table in schema.tables:
+        parent = table.parent
+        hangs = (
+            "people" if parent is None else f"hangs on {parent.table} ({parent.cardinality}, up to {parent.most} rows)"
+        )
+        console.print(f"{plain(table.name)}: {plain(hangs)}", soft_wrap=True)
+        _show(table.schema, keep=keep)
+    for public in schema.public:
+        console.print(f"{plain(public.name)}: public, published as it is ({len(public.keys):,} rows)", soft_wrap=True)
 
 
 @app.command("import", cls=Verb)
@@ -203,12 +257,14 @@ def edit(schema: Annotated[Path, typer.Argument(help="YAML file of a table to ch
     """Change a schema in the terminal, question by question; the file is written whole, at the end."""
     from microtome.cli import schema_editor
     from microtome.images import ImageSchema
-    from microtome.schema import Schema
-    from microtome.schema_file import load_schema
+    from microtome.schema import LinkedSchema, Schema
+    from microtome.schema_file import load_any_schema
 
-    match load_schema(schema):
+    match load_any_schema(schema):
         case ImageSchema():
             raise ParameterError(f"{schema} is about images; change it in any text editor")
+        case LinkedSchema():
+            raise ParameterError(f"{schema} is about linked tables; change it in any text editor")
         case Schema() as described:
             schema_editor.edit(schema, described)
 
@@ -220,15 +276,17 @@ def check(
 ) -> None:
     """Check a schema without touching any table."""
     from microtome.images import ImageSchema
-    from microtome.schema import Schema
-    from microtome.schema_file import load_schema
+    from microtome.schema import LinkedSchema, Schema
+    from microtome.schema_file import load_any_schema
 
-    match load_schema(schema):
+    match load_any_schema(schema):
         case ImageSchema() as layout:
-            found, draft = f"{layout.num_classes} classes of images", ""
+            found, drafted = f"{layout.num_classes} classes of images", False
+        case LinkedSchema() as linked:
+            found, drafted = f"{len(linked.tables)} linked tables, {len(linked.public)} public", linked.drafted
         case Schema() as table:
-            found = f"{len(table.columns)} columns"
+            found, drafted = f"{len(table.columns)} columns", table.drafted
             if table.rules:
                 found += f" and {len(table.rules)} rules that can hold together"
-            draft = " It is a draft: read it, then 'microtome schema confirm'." if table.drafted else ""
+    draft = " It is a draft: read it, then 'microtome schema confirm'." if drafted else ""
     console.print(f"{plain(schema)}: {found}, no errors.{draft}", soft_wrap=True)

@@ -50,11 +50,11 @@ def population(num_people: int = 50_000, *, seed: int = 0) -> pa.Table:
     income = _income(rng, works, status, education, occupation, hours, age, affluence)
     marital = _marital(rng, age, income)
     household = 1 + rng.poisson(np.where(marital == 1, 1.6, 0.4) * np.where(age < 60, 1.3, 0.5))
-    owner = rng.random(num_people) < _sigmoid(-2.2 + 0.04 * (age - 40) + 0.00003 * income + 0.7 * (marital == 1))
+    owner = rng.random(num_people) < sigmoid(-2.2 + 0.04 * (age - 40) + 0.00003 * income + 0.7 * (marital == 1))
     commute = np.where(works, np.round(rng.gamma(2.0, 9.0 + 5.0 * (affluence < 0)), 1), 0.0)
     registered = _registered(rng, age)
     happy = _ordered(rng, 1.8 + 0.000012 * income - 0.5 * (status == 2) + 0.4 * (marital == 1), spread=0.9, top=4)
-    insured = rng.random(num_people) < _sigmoid(
+    insured = rng.random(num_people) < sigmoid(
         -1.6
         + 0.00005 * income
         + 0.03 * (age - 40)
@@ -67,19 +67,19 @@ def population(num_people: int = 50_000, *, seed: int = 0) -> pa.Table:
     return pa.table(
         {
             "age": pa.array(age.astype(np.int64)),
-            "sex": _labels(female.astype(np.int64), ("male", "female")),
+            "sex": labels(female.astype(np.int64), ("male", "female")),
             "district": pa.array([f"D{number:03d}" for number in district]),
-            "education": _labels(education, EDUCATION),
-            "status": _labels(status, STATUS),
-            "occupation": _labels(occupation, OCCUPATION),
+            "education": labels(education, EDUCATION),
+            "status": labels(status, STATUS),
+            "occupation": labels(occupation, OCCUPATION),
             "hours": pa.array(hours.astype(np.int64)),
             "income": pa.array(np.round(income, 2), mask=refuses),
-            "marital": _labels(marital, MARITAL),
+            "marital": labels(marital, MARITAL),
             "household": pa.array(household.astype(np.int64)),
             "owner": pa.array(owner),
             "commute": pa.array(commute),
             "registered": pa.array(registered.astype(np.int32)).cast(pa.date32()),
-            "satisfaction": _labels(happy, SATISFACTION, missing=silent),
+            "satisfaction": labels(happy, SATISFACTION, missing=silent),
             "insured": pa.array(insured),
         }
     )
@@ -134,13 +134,13 @@ def _status(rng: np.random.Generator, age: Floats, female: NDArray[np.bool_], ed
         ],
         axis=1,
     )
-    return _gumbel_choice(rng, scores)
+    return gumbel_choice(rng, scores)
 
 
 def _occupation(rng: np.random.Generator, education: Ints) -> Ints:
     levels = np.array([0.6, 1.6, 1.8, 2.3, 1.9, 3.2, 3.4, 4.8, 4.6, 4.4])
     scores = -0.9 * (education[:, None] - levels) ** 2 / 1.6
-    return _gumbel_choice(rng, scores)
+    return gumbel_choice(rng, scores)
 
 
 def _income(
@@ -172,7 +172,7 @@ def _marital(rng: np.random.Generator, age: Floats, income: Floats) -> Ints:
         ],
         axis=1,
     )
-    return _gumbel_choice(rng, scores)
+    return gumbel_choice(rng, scores)
 
 
 def _registered(rng: np.random.Generator, age: Floats) -> Floats:
@@ -181,15 +181,17 @@ def _registered(rng: np.random.Generator, age: Floats) -> Floats:
     return np.floor(latest - 365.25 * years)
 
 
-def _gumbel_choice(rng: np.random.Generator, scores: Floats) -> Ints:
+def gumbel_choice(rng: np.random.Generator, scores: Floats) -> Ints:
     """One option a row, with probability proportional to exp(score)."""
     chosen: Ints = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
     return chosen
 
 
-def _sigmoid(score: Floats) -> Floats:
+def sigmoid(score: Floats) -> Floats:
+    """The probability that a score stands for."""
     return 1.0 / (1.0 + np.exp(-score))
 
 
-def _labels(codes: Ints, names: tuple[str, ...], missing: NDArray[np.bool_] | None = None) -> pa.Array:
+def labels(codes: Ints, names: tuple[str, ...], missing: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Codes as what they stand for."""
     return pa.array(names).take(pa.array(codes, mask=missing))

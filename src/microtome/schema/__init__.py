@@ -11,8 +11,11 @@ from microtome.schema.dialect import Dialect
 from microtome.schema.document import Schema
 from microtome.schema.grid import initial_cells
 from microtome.schema.kind import DTYPES, Kind
+from microtome.schema.linked import LinkedSchema
+from microtome.schema.linked_table import Cardinality, LinkedTable, Parent
 from microtome.schema.margins import COARSE, FINE, WIDE, Fineness, for_width, project_to_simplex
 from microtome.schema.number_code import NumberCode
+from microtome.schema.public_table import PublicTable
 from microtome.schema.rounding import Rounding
 from microtome.schema.rounding_classes import RoundingClasses, rounding_classes
 
@@ -25,6 +28,7 @@ __all__ = [
     "Action",
     "Aside",
     "Block",
+    "Cardinality",
     "CategoryCells",
     "CategoryCode",
     "CellCounts",
@@ -35,9 +39,13 @@ __all__ = [
     "Dialect",
     "Fineness",
     "Kind",
+    "LinkedSchema",
+    "LinkedTable",
     "NumberCells",
     "NumberCode",
     "Outside",
+    "Parent",
+    "PublicTable",
     "Rounding",
     "RoundingClasses",
     "Schema",

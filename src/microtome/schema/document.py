@@ -16,8 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from microtome.card import Card, Carded
 from microtome.errors import SchemaError, together
 from microtome.schema.aside import Action, Aside
@@ -28,7 +26,7 @@ from microtome.schema.rule_document import plain_source, rule_sources, with_file
 from microtome.schema.rule_reading import read_rules
 from microtome.schema.rules import Rules, RuleSource
 from microtome.schema.unit import Unit
-from microtome.schema.yaml_document import contents_of, parse_document, read_document
+from microtome.schema.yaml_document import contents_of, parse_document, read_document, refuse_unknown, scalar
 
 VERSION = 1
 _LEARN = "learn"
@@ -42,13 +40,13 @@ _TEXTS = ("unit", "frame", "format", "zone", "suggested")
 _SUGGESTED = re.compile(r"\s+suggested\s*:")
 _DECLARED = re.compile(r"(\s+(?:categories|bounds)\s*:)[^#]*(#.*)?")
 _ENTRY = re.compile(r"\s*-\s")
-_HEADER = """\
+HEADER = """\
 # What is public about the table. Everything in this file is published with the release.
 # Whatever says 'learn' is learnt from the data with privacy budget; declare it where you can, from public
 # knowledge only (a code book, a law, a form), never by looking at the data.
 """
 _MARK = re.compile(r"['\"]?drafted['\"]?\s*:\s*true\b", re.IGNORECASE)
-_DRAFTED = """\
+DRAFTED = """\
 # Kinds and types below were read off the table, where one record can change them (a 37.5 among whole numbers, a
 # missing value). Correct them to what is public knowledge, then delete the next line or 'microtome schema confirm'.
 drafted: true"""
@@ -195,7 +193,7 @@ class Schema(Carded):
         if document["microtome-schema"] != VERSION or isinstance(document["microtome-schema"], bool):
             version = document["microtome-schema"]
             raise SchemaError(f"schema version {version!r} is not known; this Microtome reads {VERSION}")
-        _refuse_unknown(document, _KEYS, "the schema")
+        refuse_unknown(document, _KEYS, "the schema")
         drafted = document.get("drafted", False)
         if not isinstance(drafted, bool):
             raise SchemaError(f"'drafted' is {drafted!r}; it must be true or false")
@@ -270,25 +268,30 @@ class Schema(Carded):
 
     def to_yaml(self) -> str:
         """The document with a remark on every line that says what is declared."""
-        lines = [_HEADER + f"microtome-schema: {VERSION}", *([_DRAFTED] if self.drafted else [])]
+        drafted = [DRAFTED] if self.drafted else []
+        return "\n".join([HEADER + f"microtome-schema: {VERSION}", *drafted, *self.lines()]) + "\n"
+
+    def lines(self) -> list[str]:
+        """The document from the file on, without the version and the mark of a draft."""
+        lines = []
         if self.file is not None:
             written = self.file.to_dict()
             lines.append("file:  # how it is written; a release reads it so" if written else "file: {}")
-            lines += [f"  {key}: {_scalar(value)}" for key, value in written.items()]
-        lines += [f"target: {_scalar(self.target)}"]
+            lines += [f"  {key}: {scalar(value)}" for key, value in written.items()]
+        lines += [f"target: {scalar(self.target)}"]
         if self.unit is not None:
             lines += ["unit:  # whose a row is: the promise is about all rows of a person"]
-            lines += [f"  {key}: {_scalar(value)}" for key, value in self.unit.to_entry().items()]
-        lines += ["columns:"] if self.index is None else [f"index: {_scalar(self.index)}", "columns:"]
+            lines += [f"  {key}: {scalar(value)}" for key, value in self.unit.to_entry().items()]
+        lines += ["columns:"] if self.index is None else [f"index: {scalar(self.index)}", "columns:"]
         for column in self.layout():
             entries = self._entries(column)
             if column.name == self.target and entries.get("weight") == self._target_weight():
                 entries.pop("weight", None)  # chosen anew when the document is read: columns may have changed
-            lines.append(f"  - name: {_scalar(entries.pop('name'))}")
-            lines += [f"    {key}: {_scalar(value)}{_remark(key, value)}" for key, value in entries.items()]
+            lines.append(f"  - name: {scalar(entries.pop('name'))}")
+            lines += [f"    {key}: {scalar(value)}{_remark(key, value)}" for key, value in entries.items()]
         if self.rules:
-            lines += ["rules:", *(f"  - {_scalar(plain_source(rule))}" for rule in self.rules)]
-        return "\n".join(lines) + "\n"
+            lines += ["rules:", *(f"  - {scalar(plain_source(rule))}" for rule in self.rules)]
+        return lines
 
 
 def told_apart(described: Iterable[Column | Aside]) -> tuple[tuple[Column, ...], tuple[Aside, ...]]:
@@ -309,7 +312,7 @@ def confirmed_text(text: str, *, suggestions: bool = True) -> str:
 
     Suggestions of the public catalogue become declarations, or are to be learnt if ``suggestions`` is false.
     """
-    remarks = _DRAFTED.splitlines()[:-1]
+    remarks = DRAFTED.splitlines()[:-1]
     kept: list[str] = []
     for block in _blocks(text.splitlines(keepends=True)):
         suggested = any(_SUGGESTED.match(line) for line in block)
@@ -355,18 +358,11 @@ def _described(column: Column) -> list[str]:
     ]
 
 
-def _refuse_unknown(entries: Mapping[str, Any], known: set[str] | frozenset[str], where: str) -> None:
-    unknown = sorted(repr(str(key)) for key in set(entries) - known)
-    if unknown:
-        word = "an unknown key" if len(unknown) == 1 else "unknown keys"
-        raise SchemaError(f"{where} has {word} {', '.join(unknown)}; known are {', '.join(sorted(known))}")
-
-
 def _column_from_dict(place: int, entries: Any) -> Column | Aside:
     if not isinstance(entries, Mapping) or not isinstance(entries.get("name"), str):
         raise SchemaError(f"every column needs a 'name' in quotes or plain letters; found {entries!r}")
     name = entries["name"]
-    _refuse_unknown(entries, _COLUMN_KEYS, f"column {name!r}")
+    refuse_unknown(entries, _COLUMN_KEYS, f"column {name!r}")
     match entries.get("action"):
         case None:
             kind = entries.get("kind", "")
@@ -465,21 +461,6 @@ def _aside_to_dict(aside: Aside) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, dt.date | dt.time) else value
-
-
-class _Dumper(yaml.SafeDumper):
-    """Quotes text with characters that cannot be seen, which plain YAML would fold or drop."""
-
-    def represent_text(self, text: str) -> yaml.ScalarNode:
-        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
-
-
-_Dumper.add_representer(str, _Dumper.represent_text)
-
-
-def _scalar(value: Any) -> str:
-    text = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=2**30)
-    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _remark(key: str, value: Any) -> str:

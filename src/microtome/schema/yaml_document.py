@@ -6,7 +6,7 @@ without end exhausts the stack. None of them has a use in a schema.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,30 @@ def contents_of(path: str | Path) -> Iterator[None]:
         raise SchemaError(f"{path}: {error}") from None
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
         raise SchemaError(f"{path}: its values make no sense: {error}") from error
+
+
+def refuse_unknown(entries: Mapping[str, Any], known: set[str] | frozenset[str], where: str) -> None:
+    """Refuse what nobody would read."""
+    unknown = sorted(repr(str(key)) for key in set(entries) - known)
+    if unknown:
+        word = "an unknown key" if len(unknown) == 1 else "unknown keys"
+        raise SchemaError(f"{where} has {word} {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes text with characters that cannot be seen, which plain YAML would fold or drop."""
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
+
+
+def scalar(value: Any) -> str:
+    """A value on one line, as YAML."""
+    text = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=2**30)
+    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _refused(mark: yaml.Mark, what: str) -> yaml.YAMLError:
