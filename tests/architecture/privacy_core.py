@@ -94,7 +94,6 @@ DRAFTING = {
     "private/meanings.py": "ways in which texts may be meant",
     "private/naming.py": "keys, names of people and free text",
     "private/linked_draft.py": "a schema from several tables: what hangs on what",
-    "private/table_folder.py": "a folder of tables, by name",
     "private/sniffing.py": "the dialect of a file, guessed",
     "private/first_rows.py": "how many rows there are, and the first of them, for the holder",
 }

@@ -65,7 +65,7 @@ def draft(
     A folder with tables of different columns is drafted as linked tables: keys and what hangs on what are found out.
     """
     from microtome.private.draft import draft as draft_table
-    from microtome.private.table_folder import has_several_tables
+    from microtome.private.linked_draft import has_several_tables
     from microtome.published import check_output
 
     check_output(output, force=force)
@@ -111,7 +111,7 @@ def draft(
 
 def _draft_linked(folder: Path, people: str | None, output: Path) -> None:
     from microtome.private.linked_draft import draft_linked
-    from microtome.private.table_folder import tables_in
+    from microtome.schema.table_folder import tables_in
 
     drafted = draft_linked(tables_in(folder), people=people)
     write_text(output, drafted.schema.to_yaml())
@@ -131,8 +131,7 @@ def _draft_linked(folder: Path, people: str | None, output: Path) -> None:
 def _is_of_images(path: Path) -> bool:
     """Whether a path is of images; a folder with files of a table in it is of a table."""
     from microtome.images.reading import is_image_set
-    from microtome.private.stored_file import KNOWN
-    from microtome.schema.dialect import bare_suffix
+    from microtome.schema.dialect import KNOWN, bare_suffix
 
     is_of_a_table = path.is_dir() and any(bare_suffix(within) in KNOWN for within in path.rglob("*"))
     return is_image_set(path) and not is_of_a_table

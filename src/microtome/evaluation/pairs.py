@@ -7,6 +7,7 @@ chance would, were both drawn from one population: a cell of share p then differ
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from microtome.evaluation.binning import Levels, cut_columns, joint_shares, pairs_of
 from microtome.evaluation.comparable_table import ComparableTable
 from microtome.evaluation.dependence import DependenceKept, Kept, cramers_v, pair_error, residual
+from microtome.evaluation.fidelity import mean_of
 
 Floats = NDArray[np.float64]
 Pair = tuple[int, int]
@@ -111,6 +113,11 @@ def compare_pair(
         gap=0.5 * float(np.abs(residual(real) - residual(synthetic)).sum()),
         floor=_chance(real, num_rows),
     )
+
+
+def mean_distance(pairs: Iterable[PairFigures]) -> float | None:
+    """Mean total variation of some pairs."""
+    return mean_of(1.0 - pair.similarity for pair in pairs)
 
 
 def _chance(shares: Floats, num_rows: tuple[float, float]) -> float:

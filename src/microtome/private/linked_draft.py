@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from microtome.private.naming import tokens
 from microtome.private.opening import open_table
 from microtome.schema import Action, Aside, Column, Kind, LinkedSchema, LinkedTable, Parent, Schema
 from microtome.schema.document import told_apart
+from microtome.schema.table_folder import is_table, tables_in
 
 _OF_KEYS = frozenset(("id", "ids", "key", "uid", "pk", "no", "nr", "num", "number", "code", "ref"))
 _PEOPLE = (
@@ -82,6 +84,13 @@ def draft_linked(sources: Mapping[str, Any], *, people: str | None = None) -> Li
     remarks += _left_out(seen, parents)
     tables = [_linked(seen[name], parents, seen, remarks) for name in parents]
     return LinkedDraft(schema=LinkedSchema(tables=tuple(tables)), remarks=tuple(remarks))
+
+
+def has_several_tables(folder: Path) -> bool:
+    """Whether files of a folder are tables of different columns, and not parts of one."""
+    if not folder.is_dir() or not any(is_table(path) for path in folder.iterdir()):
+        return False
+    return len({frozenset(open_table(path).types) for path in tables_in(folder).values()}) > 1
 
 
 def _stem(name: str) -> str:

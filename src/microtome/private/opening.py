@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 
 from microtome.errors import TableError
 from microtome.private.arrow_stream import is_of_data_sets
-from microtome.private.stored_file import ARROW, KNOWN, PARQUET, StoredFile, table_files
+from microtome.private.stored_file import StoredFile, table_files
 from microtome.private.table import PrivateTable, refuse_repeated
 from microtome.schema import Column, Dialect, Kind
-from microtome.schema.dialect import COMPRESSED, SHEETS, TEXT_FILES, text_error
+from microtome.schema.dialect import ARROW, COMPRESSED, KNOWN, PARQUET, SHEETS, TEXT_FILES, text_error
 from microtome.schema.sheet import Sheet
 
 _BATCH_ROWS = 65_536

@@ -19,11 +19,8 @@ import pyarrow.fs as pafs
 
 from microtome.errors import TableError
 from microtome.extras import how_to_install
-from microtome.schema.dialect import SHEETS, TEXT_FILES, bare_suffix, require_table_file
+from microtome.schema.dialect import ARROW, KNOWN, PARQUET, SHEETS, TEXT_FILES, bare_suffix, require_table_file
 
-PARQUET = (".parquet", ".pq")
-ARROW = (".arrow", ".feather", ".ipc", ".arrows")
-KNOWN = (*TEXT_FILES, *PARQUET, *ARROW, *SHEETS)
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """How Hive and Spark call the folder of rows that have no value."""
 _MAGIC = "*?["

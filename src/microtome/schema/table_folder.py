@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from microtome.errors import TableError
-from microtome.private.stored_file import KNOWN
-from microtome.schema.dialect import bare_suffix
+from microtome.schema.dialect import KNOWN, bare_suffix
 
 
 def tables_in(folder: str | Path) -> dict[str, Path]:
     """The tables of a folder by name: each file that can be one, and each folder of such files, without its suffix."""
     found: dict[str, Path] = {}
     for path in sorted(Path(folder).iterdir()):
-        if path.name.startswith((".", "_")) or not _is_table(path):
+        if path.name.startswith((".", "_")) or not is_table(path):
             continue
         name = path.name if path.is_dir() else path.name.split(".")[0]
         if name in found:
@@ -24,15 +23,7 @@ def tables_in(folder: str | Path) -> dict[str, Path]:
     return found
 
 
-def _is_table(path: Path) -> bool:
+def is_table(path: Path) -> bool:
+    """Whether a path is a file that can be a table, or a folder of such files."""
     within = path.iterdir() if path.is_dir() else [path]
     return any(bare_suffix(one) in KNOWN for one in within)
-
-
-def has_several_tables(folder: Path) -> bool:
-    """Whether files of a folder are tables of different columns, and not parts of one."""
-    from microtome.private.opening import open_table
-
-    if not folder.is_dir() or not any(_is_table(path) for path in folder.iterdir()):
-        return False
-    return len({frozenset(open_table(path).types) for path in tables_in(folder).values()}) > 1
