@@ -202,7 +202,9 @@ def _opened(
         case Schema():
             table = open_table(source, schema.file)
             table = table if settings.neighbours.protects_count else table.counted(schema)
-            return TableSource(table=table, schema=schema, foresee=partial(foresee, anyway=anyway), like=like)
+            return TableSource(
+                table=table, schema=schema, foresee=partial(foresee, anyway=anyway, like=like), like=like
+            )
         case ImageSchema() if anyway or like is not None:
             raise ParameterError("anyway and like are for tables; there is no forecast and no codebook of images")
         case ImageSchema():

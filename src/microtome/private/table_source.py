@@ -102,6 +102,8 @@ class TableSource:
         """The profile, and what follows it."""
         _require_confirmed(self.schema)
         self.table.check_columns(self.schema)
+        if self.like is not None:
+            check_like(settings, self.schema, self.like)
         self.foresee(settings, self.schema, self.num_records, run.tell)
         if self.like is not None:
             return self._plan_like(settings, self.like)
@@ -137,7 +139,6 @@ class TableSource:
 
     def _plan_like(self, settings: PrivacySettings, like: Release) -> Plan:
         """Tables on a codebook that is public: no search, no profile, and all of the budget for the tables."""
-        check_like(settings, self.schema, like)
         if self.num_records is None:
             raise TableError(f"{self.origin}: its number of records must be known before its tables are planned")
         tables = _Tables(settings, self.schema, plan_tables(settings, self.schema, ()), 0.0)
