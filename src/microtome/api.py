@@ -217,7 +217,9 @@ def _opened(
             return _opened(source, like.schema, settings, run, held, anyway=anyway, like=like)
         case Schema():
             table = _rows(open_table(source, schema.file), schema, settings, run, held)
-            return TableSource(table=table, schema=schema, foresee=partial(foresee, anyway=anyway), like=like)
+            return TableSource(
+                table=table, schema=schema, foresee=partial(foresee, anyway=anyway, like=like), like=like
+            )
         case ImageSchema() if anyway or like is not None:
             raise ParameterError("anyway and like are for tables; there is no forecast and no codebook of images")
         case ImageSchema():

@@ -67,10 +67,10 @@ def test_numbers_that_a_record_touches(neighbours: Neighbours) -> None:
 
 def test_bounds_of_levels() -> None:
     says(r"⌊1/pool⌋ \+ 2")
-    says(r"4·bins \+ 2")
+    says(r"⌊1.6·bins⌋ \+ 3")
     assert most_category_levels(None, 0.03, 0.0) == math.floor(1 / 0.03) + 2
     assert most_category_levels(5, 0.03, 0.0) == 5
-    assert most_number_levels(10**6, 9, 0.0, COARSE) == 4 * 9 + 2
+    assert most_number_levels(10**6, 9, 0.0, COARSE) == math.floor(1.6 * 9) + 3
 
 
 def test_digits_and_margins_of_the_mechanism() -> None:

@@ -155,12 +155,19 @@ def test_lists_are_suggested_as_they_are_spelled(
 
 @pytest.mark.parametrize(
     ("name", "bounds"),
-    [("age", (0, 120)), ("patientAge", (0, 120)), ("lat", (-90, 90)), ("longitude", (-180, 180)), ("hour", (0, 23))],
+    [("age", (0, 120)), ("patientAge", (0, 120)), ("hour", (0, 23))],
 )
 def test_bounds_are_suggested_by_name_alone(name: str, bounds: tuple[int, int], tmp_path: Path) -> None:
     few, _, _ = drafted_column(tmp_path, name, "3", "4")
     many, _, _ = drafted_column(tmp_path, name, "0", "17", "22")
     assert few.bounds == many.bounds == bounds
+
+
+@pytest.mark.parametrize("name", ["lat", "longitude"])
+def test_bounds_that_a_region_does_not_fill_are_told_and_left_to_be_learnt(name: str, tmp_path: Path) -> None:
+    column, remarks, _ = drafted_column(tmp_path, name, "47.5", "48.25")
+    assert (column.kind, column.bounds, column.suggested) == ("float", None, None)
+    assert any("those of the region" in remark for remark in remarks)
 
 
 def test_a_contradiction_is_told_and_changes_nothing(tmp_path: Path) -> None:

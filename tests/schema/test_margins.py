@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from microtome.schema import COARSE, FINE, WIDE, Fineness, NumberCells, for_width
 from microtome.schema.margins import (
+    _bins,
     category_levels,
     falling_tails,
+    most_number_levels,
     number_levels,
     project_to_simplex,
     rare_share,
@@ -166,10 +168,36 @@ def test_bins_share_what_common_values_leave() -> None:
 
 def test_a_column_of_few_values_has_each_by_itself() -> None:
     cells = NumberCells(edges=np.arange(17.0), integral=True, missing=False)
-    margins = 0.5 ** np.arange(1.0, 17.0)
-    margins[-1] *= 2.0
-    assert number_levels(cells, margins, 16, 0.0, FINE).tolist() == list(range(16))
-    assert number_levels(cells, margins, 16, 0.001, FINE).max() < 10
+    margins = 0.7 ** np.arange(1.0, 17.0)
+    margins /= margins.sum()
+    assert margins.min() < FINE.pool
+    assert number_levels(cells, margins, 16, 0.0, FINE).tolist() == [*range(15), 14]
+    assert number_levels(cells, margins, 16, 0.001, FINE).max() < 12
+
+
+@given(
+    small=st.floats(0.05, 1.2),
+    runs=st.lists(st.integers(0, 4), min_size=1, max_size=60),
+    bins=st.integers(2, 30) | st.none(),
+    rare=st.floats(0.0, 0.02),
+    missing=st.booleans(),
+    fineness=st.sampled_from([COARSE, FINE]),
+)
+@example(small=0.26, runs=[1] * 26, bins=30, rare=0.0, missing=True, fineness=COARSE)
+@example(small=0.26, runs=[1] * 60, bins=None, rare=0.001, missing=True, fineness=FINE)
+def test_there_are_no_more_levels_than_are_allowed_for(
+    small: float, runs: list[int], bins: int | None, rare: float, missing: bool, fineness: Fineness
+) -> None:
+    """The worst are common values with slivers between them that are just too large to be joined."""
+    least = _bins(bins, rare, fineness)[1]
+    shares = [share for run in runs for share in ([small * least] * run + [1.001 * least])] + [small * least]
+    shares += [max(rare, 1e-9)] * missing
+    margins = np.array(shares) / max(sum(shares), 1.0)
+    margins[0] += 1.0 - margins.sum()
+    cells = NumberCells(edges=np.arange(len(margins) - missing + 1.0), integral=True, missing=missing)
+    single = margins[: cells.num_values] > small * least * 1.0005
+    most = most_number_levels(len(cells), bins, rare, fineness)
+    assert number_levels(cells, margins, bins, rare, fineness, single=single).max() < most
 
 
 def test_weaker_noise_makes_more_bins() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -15,19 +15,26 @@ from microtome.cli.release_options import (
     AccountantOption,
     Capacity,
     DirectionsOption,
+    FocusOption,
+    Like,
     NeighboursOption,
     NumSlices,
+    Pivot,
     ProfileShare,
     SliceDim,
     Subsample,
+    TriplesOption,
 )
 from microtome.cli.screen import console, plain, print_json
 from microtome.cli.verb import Quiet, count
 from microtome.errors import ParameterError
 
+if TYPE_CHECKING:
+    from microtome.published import Release
+    from microtome.schema import Schema
+
 
 def forecast(
-    schema: Annotated[Path, typer.Option(help="What is public about the table.")],
     rows: Annotated[
         int,
         typer.Option(
@@ -35,11 +42,17 @@ def forecast(
         ),
     ],
     epsilon: Annotated[float, typer.Option(help="Total ε.")],
+    schema: Annotated[
+        Path | None, typer.Option(help="What is public about the table.", show_default="that of --like")
+    ] = None,
+    like: Like = None,
     delta: Annotated[
         float | None, typer.Option(help="Total δ.", show_default="1e-6, or less where there are many rows")
     ] = None,
     kind: Annotated[Kind, typer.Option(help="Kind of release.")] = Kind.AGGREGATES,
-    pivot: Annotated[str, typer.Option(help="aggregates: column by whose classes everything is counted.")] = "none",
+    pivot: Pivot = "none",
+    focus: FocusOption = "target",
+    triples: TriplesOption = 32,
     neighbours: NeighboursOption = Neighbours.BLANK_ONE,
     directions: DirectionsOption = DrawnDirections.ORTHOGONAL,
     num_slices: NumSlices = None,
@@ -58,23 +71,19 @@ def forecast(
     """
     from microtome.forecasting import forecast as foretold
     from microtome.forecasting.page import COLUMN_HEADINGS, CURVE_HEADINGS, column_rows, curve_rows
-    from microtome.schema import Schema
-    from microtome.schema_file import load_schema
+    from microtome.published import Release
 
-    match None if str(schema) == images.WORD else load_schema(schema):
-        case Schema() as declared:
-            pass
-        case _:
-            raise ParameterError(
-                "there is no forecast of images; 'microtome budget' says how much noise a promise needs"
-            )
+    other = None if like is None else Release.load(like)
     found = foretold(
-        declared,
+        _declared(schema, other),
         rows=rows,
         epsilon=epsilon,
         delta=delta,
+        like=other,
         kind=kind.value,
         pivot=pivot,
+        focus=focus,
+        triples=triples,
         neighbours=neighbours.value,
         directions=directions.value,
         num_slices=num_slices,
@@ -93,6 +102,23 @@ def forecast(
         console.print(line, soft_wrap=True)
     console.print(_table(COLUMN_HEADINGS, column_rows(found)))
     console.print(_table(CURVE_HEADINGS, curve_rows(found)))
+
+
+def _declared(path: Path | None, like: Release | None) -> Schema:
+    from microtome.schema import Schema
+    from microtome.schema_file import load_schema
+
+    if path is None:
+        if like is None:
+            raise ParameterError("nothing is known of the table: give --schema, or --like and another release's file")
+        return like.schema
+    match None if str(path) == images.WORD else load_schema(path):
+        case Schema() as declared:
+            return declared
+        case _:
+            raise ParameterError(
+                "there is no forecast of images; 'microtome budget' says how much noise a promise needs"
+            )
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

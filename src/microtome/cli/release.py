@@ -17,11 +17,15 @@ from microtome.cli.release_options import (
     AccountantOption,
     Capacity,
     DirectionsOption,
+    FocusOption,
+    Like,
     NeighboursOption,
     NumSlices,
+    Pivot,
     ProfileShare,
     SliceDim,
     Subsample,
+    TriplesOption,
 )
 from microtome.cli.schema import Decimal, Encoding, Separator, Sheet, one_character
 from microtome.cli.screen import console, errors, plain, watch
@@ -53,13 +57,7 @@ def release(
             show_default="that of --like",
         ),
     ] = None,
-    like: Annotated[
-        Path | None,
-        typer.Option(
-            help="aggregates: release whose codebook to use, so that the two can be compared and pooled; no budget is "
-            "spent on a profile then."
-        ),
-    ] = None,
+    like: Like = None,
     delta: Annotated[
         float | None,
         typer.Option(help="Total δ; must be below 1/n.", show_default="1e-6, or less where there are many rows"),
@@ -71,27 +69,9 @@ def release(
             "table anyway. records: noise on every record by itself, as the paper does.",
         ),
     ] = Kind.AGGREGATES,
-    pivot: Annotated[
-        str,
-        typer.Option(
-            help="aggregates: column by whose classes everything is counted apart, for what three columns share; "
-            "'none' has less noise."
-        ),
-    ] = "none",
-    focus: Annotated[
-        str,
-        typer.Option(
-            help="aggregates: column by whose levels all pairs are counted once more, beside the pairs: what predicts "
-            "it is kept better. 'target' is that of the schema, 'none' has a little less noise in pairs."
-        ),
-    ] = "target",
-    triples: Annotated[
-        int,
-        typer.Option(
-            help="aggregates: tables of three columns that a second round may choose, by what pairs do not tell; only "
-            "as many as there are enough records for. 0 for none."
-        ),
-    ] = 32,
+    pivot: Pivot = "none",
+    focus: FocusOption = "target",
+    triples: TriplesOption = 32,
     neighbours: NeighboursOption = Neighbours.BLANK_ONE,
     directions: DirectionsOption = DrawnDirections.ORTHOGONAL,
     num_slices: NumSlices = None,

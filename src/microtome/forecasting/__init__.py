@@ -1,7 +1,8 @@
 """What a release would be worth, before anything is spent: public facts alone, no private row.
 
 reference.py       what columns look like where nobody has looked
-trial.py           the profile of a column, tried out on these
+search_trial.py    the search for what nobody has declared, tried out on these
+trial.py           … and the profile
 anticipated.py     the noise that a release would have
 columns.py         … what it leaves of single columns
 pairs.py           … and of two-way tables

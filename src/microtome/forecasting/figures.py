@@ -21,6 +21,7 @@ def figures(forecast: Forecast) -> dict[str, Any]:
         "verdict": str(forecast.verdict),
         "margin_error": forecast.margins,
         **_pairs(forecast),
+        "triples": 0 if forecast.release.tables is None else forecast.release.tables.round.count,
         "band": forecast.band,
         "useful_epsilon": forecast.useful_epsilon,
         "columns": [asdict(column) for column in forecast.columns],

@@ -11,6 +11,7 @@ from microtome.forecasting.prediction import Forecast, forecast_of
 from microtome.forecasting.verdict import Verdict
 from microtome.forecasting.words import cautions, heading, on_epsilon
 from microtome.progress import Tell
+from microtome.published import Release
 from microtome.schema import Schema
 from microtome.settings import PrivacySettings
 
@@ -27,7 +28,13 @@ _DOUBT = (
 
 
 def foresee(
-    settings: PrivacySettings, schema: Schema, num_records: int | None, tell: Tell, *, anyway: bool = False
+    settings: PrivacySettings,
+    schema: Schema,
+    num_records: int | None,
+    tell: Tell,
+    *,
+    anyway: bool = False,
+    like: Release | None = None,
 ) -> None:
     """Tell what a release of a table will be worth; refuse one that is worth next to nothing.
 
@@ -37,7 +44,7 @@ def foresee(
     if anyway or size is None or size < 2:
         tell("" if anyway else _UNKNOWN, on_epsilon(settings.epsilon))
         return
-    forecast = forecast_of(settings, schema, size)
+    forecast = forecast_of(settings, schema, size, like)
     match forecast.verdict:
         case Verdict.NOTHING:
             raise ForecastError(_refusal(forecast))

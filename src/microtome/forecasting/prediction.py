@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from microtome.accounting import Neighbours, default_delta
-from microtome.errors import require_whole
+from microtome.errors import ParameterError, require_whole
 from microtome.forecasting.anticipated import Anticipated, anticipate
 from microtome.forecasting.attacker import Attacker, strongest_attacker
 from microtome.forecasting.columns import LOST, ROUGH, ColumnForecast, forecast_columns
@@ -17,7 +17,7 @@ from microtome.forecasting.cost import Cost, forecast_cost
 from microtome.forecasting.pairs import PairForecast, forecast_pairs
 from microtome.forecasting.verdict import Verdict, verdict_of
 from microtome.private.plan import check_size
-from microtome.published import ReleaseKind
+from microtome.published import Release, ReleaseKind
 from microtome.schema import Schema
 from microtome.settings import NO_PIVOT, PrivacySettings
 
@@ -83,7 +83,7 @@ class Forecast:
         """
         settings = self.release.settings
         tried = (ReleaseKind.AGGREGATES, Neighbours.BLANK_ONE, NO_PIVOT)
-        if (settings.kind, settings.neighbours, settings.pivot) != tried:
+        if (settings.kind, settings.neighbours, settings.pivot) != tried or not self.release.has_profile:
             return None
         return BAND if all(column.declared for column in self.columns) else BAND_LEARNT
 
@@ -141,8 +141,7 @@ class Forecast:
 
     def _at(self, epsilon: float) -> Forecast:
         """The same for another ε."""
-        settings = replace(self.release.settings, epsilon=epsilon)
-        return forecast_of(settings, self.release.schema, self.release.num_rows)
+        return Forecast(release=self.release.at(epsilon))
 
     def to_dict(self) -> dict[str, Any]:
         """All figures as plain values."""
@@ -161,26 +160,29 @@ class Forecast:
         return fragment(self)
 
 
-def forecast_of(settings: PrivacySettings, schema: Schema, num_rows: int) -> Forecast:
-    """The forecast of a release with these settings."""
-    return Forecast(release=anticipate(settings, schema, num_rows))
+def forecast_of(settings: PrivacySettings, schema: Schema, num_rows: int, like: Release | None = None) -> Forecast:
+    """The forecast of a release with these settings, on the codebook of another if there is to be one."""
+    return Forecast(release=anticipate(settings, schema, num_rows, like))
 
 
 def forecast(
-    schema: Schema | str | Path,
+    schema: Schema | str | Path | None = None,
     *,
     rows: int,
     epsilon: float,
     delta: float | None = None,
+    like: Release | str | Path | None = None,
     **options: Any,
 ) -> Forecast:
     """Say beforehand what a release would be worth. Reads no table, and costs nothing.
 
     Args:
-        schema: What is public about the table, or the path of its YAML document.
+        schema: What is public about the table, or the path of its YAML document; with ``like`` that release's own
+            unless given.
         rows: How many records it has, as far as that is public; a guess will do.
         epsilon: Total ε.
         delta: Total δ; by default one that fits ``rows``.
+        like: The release, or its path, whose codebook is to be used.
         **options: Whatever else ``PrivacySettings`` takes.
 
     Returns:
@@ -199,4 +201,17 @@ def forecast(
     fitting = default_delta(rows if capacity is None else capacity) if delta is None else delta
     settings = PrivacySettings(epsilon=epsilon, delta=fitting, **options)
     check_size(settings, rows, "the table")
-    return forecast_of(settings, Schema.load(schema) if isinstance(schema, str | Path) else schema, rows)
+    other = Release.load(like) if isinstance(like, str | Path) else like
+    return forecast_of(settings, _described(schema, other), rows, other)
+
+
+def _described(schema: Schema | str | Path | None, like: Release | None) -> Schema:
+    match schema:
+        case Schema():
+            return schema
+        case str() | Path():
+            return Schema.load(schema)
+        case None if like is not None:
+            return like.schema
+        case _:
+            raise ParameterError(f"schema is {schema!r}; it must be a Schema or a path, or leave it out beside like")

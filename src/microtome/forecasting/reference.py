@@ -93,11 +93,16 @@ def learnt_shape(cells: NumberCells, below: Callable[[Floats], Floats]) -> Shape
 
 def _measured(cells: NumberCells, shares: Floats) -> Shape:
     shares = shares / shares.sum()
-    middles = np.cumsum(shares) - shares / 2
-    bins = np.minimum((_BINS * middles).astype(np.int64), _BINS - 1)
-    whole = np.concatenate([bins, _BINS + np.arange(cells.num_codes + cells.missing)])
+    bins = quantile_bins(shares, cells.num_codes + cells.missing)
     coded = np.concatenate([shares * (1.0 - _CODE * cells.num_codes), np.full(cells.num_codes, _CODE)])
-    return Shape(cells=cells, shares=_with_missing(coded, cells.missing), bins=whole)
+    return Shape(cells=cells, shares=_with_missing(coded, cells.missing), bins=bins)
+
+
+def quantile_bins(shares: Floats, others: int) -> Ints:
+    """The bin of each cell of numbers, of about as many records each; codes and missing values have their own."""
+    middles = (np.cumsum(shares) - shares / 2) / max(shares.sum(), np.finfo(float).tiny)
+    bins = np.minimum((_BINS * middles).astype(np.int64), _BINS - 1)
+    return np.concatenate([bins, _BINS + np.arange(others)])
 
 
 def _zipf(size: int) -> Floats:

@@ -1,27 +1,25 @@
 """A column tried out on public shapes: real noise, the code that real profiles go through, no private row.
 
-First the profile is made of each shape, under noise. Then, in a release of aggregates, the tables of pairs tell the
-shares of levels once more, and a fit takes both together, each for what its noise leaves it worth; so does a trial.
+First the profile is made of each shape and of what the search would have found of it, under noise. Then, in a release
+of aggregates, the tables of pairs tell the shares of levels once more, and a fit takes both together, each for what its
+noise leaves it worth; so does a trial.
 
 Noise enters as the ratio of its standard deviation to the number of records, the only thing that matters. Ratios of
-the profile are rounded to an eighth of an octave, so that a curve over ε meets most of them again. The noise has a
-seed by the column's name, for there is nothing to protect: a forecast is the same whenever it is made.
+the profile are rounded to an eighth of an octave, so that a curve over ε meets most of them again.
 """
 
 from __future__ import annotations
 
 import math
-import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.forecasting.reference import Shape, learnt_shape, shapes_of
-from microtome.private.domain import WEIGHTS
-from microtome.private.profile import WIDTH_NUMBERS
+from microtome.forecasting.reference import Shape, learnt_shape, quantile_bins
+from microtome.forecasting.search_trial import Found, noise_of, noisy
+from microtome.private.domain import Domain
 from microtome.schema import (
     CategoryCells,
     CellCounts,
@@ -33,14 +31,10 @@ from microtome.schema import (
     code_from_counts,
     project_to_simplex,
 )
-from microtome.schema.domain import narrowed, nothing_learnt
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_REPEATS = 4
 _STEPS_AN_OCTAVE = 8
-_SEARCH = math.sqrt(WIDTH_NUMBERS ** (2.0 / 3.0) / WEIGHTS["scale"])
-"""Noise of the first histogram of a search, in units of that of the profile."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,12 +73,27 @@ class Draw:
         return float(np.abs(np.cumsum(apart)).max()), 0.5 * float(np.abs(np.bincount(self.shape.bins, apart)).sum())
 
 
-def try_column(column: Column, fineness: Fineness, noise_ratio: float, threshold_ratio: float) -> tuple[Draw, ...]:
-    """The profile of a column under noise of ``noise_ratio`` × records.
+def try_column(
+    column: Column, found: tuple[Found, ...], fineness: Fineness, noise_ratio: float, threshold_ratio: float
+) -> tuple[Draw, ...]:
+    """The profile of a column under noise of ``noise_ratio`` × records, after what was found of it.
 
     Categories that are to be learnt show from a noisy count of ``threshold_ratio`` × records on.
     """
-    return _tried(column, fineness, _rounded(noise_ratio), _rounded(threshold_ratio))
+    return _tried(column, found, fineness, rounded_ratio(noise_ratio), rounded_ratio(threshold_ratio))
+
+
+def known_column(code: ColumnCode) -> Draw:
+    """A column on the code of another release, taken to be alike: no profile tells its levels, tables alone do."""
+    named = np.ones(len(code.margins), dtype=np.bool_)
+    bins = None
+    match code.cells:
+        case NumberCells() as cells:
+            bins = quantile_bins(code.margins[: cells.num_values], len(cells) - cells.num_values)
+        case CategoryCells(other=True, categories=categories):
+            named[len(categories)] = False
+    shape = Shape(cells=code.cells, shares=code.margins, bins=bins)
+    return Draw(shape=shape, code=replace(code, noise_scale=math.inf), places=np.arange(len(named)), named=named)
 
 
 def mean_errors(draws: tuple[Draw, ...], pair_ratio: float) -> tuple[float, float]:
@@ -92,10 +101,15 @@ def mean_errors(draws: tuple[Draw, ...], pair_ratio: float) -> tuple[float, floa
 
     ``pair_ratio`` is infinite where there are none.
     """
-    rng = _noise_of(draws[0].code.column)
+    rng = noise_of(draws[0].code.column)
     found = [draw.errors(_level_shares(draw, pair_ratio, rng)) for draw in draws]
     error, table_error = np.mean(found, axis=0)
     return float(error), float(table_error)
+
+
+def rounded_ratio(ratio: float) -> float:
+    """The nearest of some ratios, eight an octave."""
+    return float(2.0 ** (round(_STEPS_AN_OCTAVE * math.log2(ratio)) / _STEPS_AN_OCTAVE)) if ratio > 0 else 0.0
 
 
 def _level_shares(draw: Draw, pair_ratio: float, rng: np.random.Generator) -> Floats:
@@ -109,84 +123,73 @@ def _level_shares(draw: Draw, pair_ratio: float, rng: np.random.Generator) -> Fl
     return project_to_simplex(counted + (profile - counted) * own / (own + total), 1.0)
 
 
-def _noise_of(column: Column) -> np.random.Generator:
-    return np.random.default_rng(zlib.crc32(column.name.encode()))
-
-
-def _rounded(ratio: float) -> float:
-    return float(2.0 ** (round(_STEPS_AN_OCTAVE * math.log2(ratio)) / _STEPS_AN_OCTAVE)) if ratio > 0 else 0.0
-
-
 @lru_cache(maxsize=4096)
-def _tried(column: Column, fineness: Fineness, noise_ratio: float, threshold_ratio: float) -> tuple[Draw, ...]:
-    rng = _noise_of(column)
-    return tuple(
-        _profiled(column, shape, fineness, noise_ratio, threshold_ratio, rng)
-        for shape in shapes_of(column)
-        for _ in range(_REPEATS)
-    )
+def _tried(
+    column: Column, found: tuple[Found, ...], fineness: Fineness, noise_ratio: float, threshold_ratio: float
+) -> tuple[Draw, ...]:
+    rng = noise_of(column)
+    return tuple(_profiled(column, one, fineness, noise_ratio, threshold_ratio, rng) for one in found)
 
 
 def _profiled(
     column: Column,
-    shape: Shape,
+    found: Found,
     fineness: Fineness,
     noise_ratio: float,
     threshold_ratio: float,
     rng: np.random.Generator,
 ) -> Draw:
     """The code that the profile would settle."""
-    match shape:
-        case Shape(cells=NumberCells() as first, below=below) if below is not None:
-            return _searched(column, first, shape.shares, below, fineness, noise_ratio, rng)
-    counts = shape.shares + noise_ratio * rng.standard_normal(len(shape.shares))
-    cells, places, named = shape.cells, np.arange(len(counts)), np.ones(len(counts), dtype=np.bool_)
-    if cells is None:
-        values = len(counts) - column.missing
-        named[:values] = counts[:values] > threshold_ratio
-        shown = np.flatnonzero(named[:values])
-        cells = CategoryCells(categories=tuple(f"{place}" for place in shown), other=True, missing=column.missing)
-        places = np.where(named, np.cumsum(named) - 1, len(shown))
-        places[values:] = len(shown) + 1
-        kept = counts[named]
-        counts = np.insert(kept, len(shown), 1.0 - kept.sum())
-    given = CellCounts(column=column, counts=counts, noise_scale=noise_ratio, total=1.0, fineness=fineness)
-    code = code_from_counts(cells, given)
-    match cells, code.cells:
-        case NumberCells() as whole, NumberCells() as cut:
-            places, named = _places_in(whole, cut)
+    shape = found.shape
+    match shape, found.domain:
+        case Shape(below=below), Domain(cells=NumberCells() as cells) as domain if below is not None:
+            seen = learnt_shape(cells, below)
+            given = _given(column, noisy(seen.shares, noise_ratio, rng), noise_ratio, fineness, domain)
+            code = NumberCode.from_counts(cells, given, likely=domain.likely)
+            places, named = _places_in(cells, code.cells)
+            return Draw(shape=seen, code=code, places=places, named=named & (domain.likely is not None))
+        case Shape(cells=None), Domain(cells=CategoryCells() as known) as domain:
+            return _with_categories(column, shape, known, domain, fineness, noise_ratio, threshold_ratio, rng)
+    assert shape.cells is not None
+    given = _given(column, noisy(shape.shares, noise_ratio, rng), noise_ratio, fineness, None)
+    named = np.ones(len(shape.shares), dtype=np.bool_)
+    return Draw(shape=shape, code=code_from_counts(shape.cells, given), places=np.arange(len(named)), named=named)
+
+
+def _with_categories(
+    column: Column,
+    shape: Shape,
+    known: CategoryCells,
+    domain: Domain,
+    fineness: Fineness,
+    noise_ratio: float,
+    threshold_ratio: float,
+    rng: np.random.Generator,
+) -> Draw:
+    """The same where categories are to be learnt: those show that the search has found, or that pass the threshold."""
+    counts = noisy(shape.shares, noise_ratio, rng)
+    values, named = len(counts) - column.missing, np.ones(len(counts), dtype=np.bool_)
+    named[:values] = counts[:values] > threshold_ratio
+    named[[int(str(place)) for place in known.categories]] = True
+    shown = np.flatnonzero(named[:values])
+    cells = CategoryCells(categories=tuple(f"{place}" for place in shown), other=True, missing=column.missing)
+    places = np.where(named, np.cumsum(named) - 1, len(shown))
+    places[values:] = len(shown) + 1
+    kept = counts[named]
+    counts = np.insert(kept, len(shown), 1.0 - kept.sum())
+    code = code_from_counts(cells, _given(column, counts, noise_ratio, fineness, domain))
     return Draw(shape=shape, code=code, places=places, named=named)
 
 
-def _searched(
-    column: Column,
-    first: NumberCells,
-    shares: Floats,
-    below: Callable[[Floats], Floats],
-    fineness: Fineness,
-    noise_ratio: float,
-    rng: np.random.Generator,
-) -> Draw:
-    """The same where bounds are searched for first, by the first histogram of the search."""
-    search_ratio = _SEARCH * noise_ratio
-    counts = shares + search_ratio * rng.standard_normal(len(shares))
-    found = narrowed(first, counts, search_ratio, step=0.0, values=())
-    cells, likely = (nothing_learnt(column), None) if found is None else found
-    seen = learnt_shape(cells, below)
-    counts = seen.shares + noise_ratio * rng.standard_normal(len(seen.shares))
-    given = CellCounts(
+def _given(column: Column, counts: Floats, noise_ratio: float, fineness: Fineness, domain: Domain | None) -> CellCounts:
+    return CellCounts(
         column=column,
         counts=counts,
         noise_scale=noise_ratio,
         total=1.0,
         fineness=fineness,
-        search_noise=(search_ratio,),
+        search_noise=() if domain is None else domain.search_noise,
     )
-    code = NumberCode.from_counts(cells, given, likely=likely)
-    places, named = _places_in(cells, code.cells)
-    if found is None:
-        named = np.zeros_like(named)
-    return Draw(shape=seen, code=code, places=places, named=named)
 
 
 def _places_in(whole: NumberCells, cut: NumberCells) -> tuple[Ints, NDArray[np.bool_]]:

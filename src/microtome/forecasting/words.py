@@ -87,13 +87,24 @@ def _errors(forecast: Forecast) -> list[str]:
         f"Tables of two columns will be off by about {forecast.pairs.error:.2g}. Of what columns have to do with each "
         f"other, about {kept:.0%} will come through."
     )
-    return [*lines, _trust(forecast)]
+    return [*lines, *_triples(forecast), _trust(forecast)]
+
+
+def _triples(forecast: Forecast) -> list[str]:
+    """What a second round would add, where there would be one."""
+    tables = forecast.release.tables
+    if tables is None or not tables.round.count:
+        return []
+    return [f"A second round would choose {tables.round.count} tables of three columns, for what pairs do not tell."]
 
 
 def _trust(forecast: Forecast) -> str:
     """How far to believe the errors."""
     if forecast.band is None:
-        return "How near such errors come was tried for aggregates under blank-one without a pivot only, not for this."
+        return (
+            "How near such errors come was tried for aggregates with a profile of their own, under blank-one without a "
+            "pivot, and not for this."
+        )
     return f"On the tables this was tried on, such errors were mostly within a factor of {forecast.band:g}."
 
 

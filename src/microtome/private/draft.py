@@ -255,6 +255,12 @@ class _Drafted:
         if bounded is None or bounded.bounds is None:
             return column
         low, high = bounded.bounds
+        if bounded.spacious:
+            self.remarks.append(
+                f"{bounded.title} is between {low} and {high}; its bounds are learnt, unless you declare those of the "
+                "region that the table is about"
+            )
+            return column
         if self.look.low < low or self.look.high > high:
             self.remarks.append(
                 f"{bounded.title} is suggested, {low} to {high}, but the table has values from {self.look.low:g} to "

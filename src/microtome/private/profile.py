@@ -53,7 +53,7 @@ from microtome.schema import (
     rounding_classes,
 )
 
-_WIDTH_CATEGORIES, WIDTH_NUMBERS = 64, 128
+_WIDTH_CATEGORIES, _WIDTH_NUMBERS = 64, 128
 """Cells that columns are expected to have once they are searched for."""
 _WIDTH_INCOMPLETE = 256
 """As how many cells categories count of which some are yet to be found."""
@@ -181,18 +181,14 @@ class Tally:
         return Profile(codebook=Codebook(codes=tuple(codes), centred=centred), total=total)
 
     def _weights(self, *, protects_count: bool) -> NDArray[np.float64]:
-        """By which histograms share the budget; categories of which some are yet to be found have half, if need be."""
-        least = [1 if column.is_declared else _WIDTH_LEARNT for column in self._columns]
-        widths = [max(_width(cells), few) for cells, few in zip(self._cells, least, strict=True)]
-        weights = histogram_weights(widths + [_WIDTH_ROUNDING] * len(self._rounding) + [_WIDTH_TOTAL] * protects_count)
-        left = np.zeros(len(weights))
-        for index, domain in self._domains.items():
-            left[index] = domain.left
-        if not left.any():
-            return weights
-        others = float(weights[left == 0.0].sum())
-        whole = max(others, float(histogram_weights([_WIDTH_INCOMPLETE])[0]) * int((left > 0.0).sum()))
-        return np.where(left > 0.0, whole * left / left.sum(), weights)
+        left = [self._domains[place].left if place in self._domains else 0.0 for place in range(self.num_columns)]
+        return profile_weights(
+            self._columns,
+            [len(cells) for cells in self._cells],
+            left,
+            rounding=len(self._rounding),
+            protects_count=protects_count,
+        )
 
     def _noisy(
         self, index: int, budget: ProfileBudget, scale: float, total: float, stream: np.random.Generator
@@ -238,9 +234,27 @@ def total_weight(columns: Sequence[Column], *, protects_count: bool) -> float:
     return float(histogram_weights(widths).sum()) + sum(map(search_weight, columns))
 
 
-def expected_noise(columns: Sequence[Column], budget: ProfileBudget) -> list[float]:
-    """The noise that the counts of each column have if searches find as much as they commonly do; public facts."""
-    return [budget.noise_of(float(weight)) for weight in histogram_weights([_expected_width(one) for one in columns])]
+def profile_weights(
+    columns: Sequence[Column], cells: Sequence[int], left: Sequence[float], *, rounding: int, protects_count: bool
+) -> NDArray[np.float64]:
+    """By which histograms share the budget; categories of which some are yet to be found have half, if need be.
+
+    Args:
+        columns: The columns.
+        cells: How many cells each has.
+        left: About which share of all records has a category that is not known.
+        rounding: Histograms of rounding.
+        protects_count: Whether the number of records is one more count.
+    """
+    least = [1 if column.is_declared else _WIDTH_LEARNT for column in columns]
+    widths = [max(min(number, _WIDTH_MOST), few) for number, few in zip(cells, least, strict=True)]
+    weights = histogram_weights(widths + [_WIDTH_ROUNDING] * rounding + [_WIDTH_TOTAL] * protects_count)
+    missing = np.pad(np.array(left), (0, len(weights) - len(columns)))
+    if not missing.any():
+        return weights
+    others = float(weights[missing == 0.0].sum())
+    whole = max(others, float(histogram_weights([_WIDTH_INCOMPLETE])[0]) * int((missing > 0.0).sum()))
+    return np.where(missing > 0.0, whole * missing / missing.sum(), weights)
 
 
 def least_noise(columns: Sequence[Column], budget: ProfileBudget) -> list[float]:
@@ -259,7 +273,7 @@ def _expected_width(column: Column) -> int:
     cells = initial_cells(column)
     if cells is not None:
         return _width(cells)
-    return _WIDTH_CATEGORIES if column.kind.is_categorical else WIDTH_NUMBERS
+    return _WIDTH_CATEGORIES if column.kind.is_categorical else _WIDTH_NUMBERS
 
 
 def _width(cells: Cells) -> int:

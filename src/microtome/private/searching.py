@@ -175,13 +175,13 @@ class SearchPass:
 
 def start_search(schema: Schema, budget: ProfileBudget, following: Following) -> Pass:
     """The first round, or what follows the search if there is nothing to be searched for."""
-    findings = [_start(place, column) for place, column in enumerate(schema.columns)]
+    findings = [start_finding(place, column) for place, column in enumerate(schema.columns)]
     first = SearchPass(budget, following, [finding for finding in findings if finding is not None])
     first.check_also(schema)
     return first.next_pass()
 
 
-def _start(place: int, column: Column) -> Finding | None:
+def start_finding(place: int, column: Column) -> Finding | None:
     """What the search for a column begins with; ``None`` where there is nothing to be found."""
     if is_looked_through(column) and (cells := number_cells(column)) is not None:
         return ValueFinding(index=place, column=column, cells=cells)

@@ -116,6 +116,9 @@ class TableSource:
         schema, weighting = self.view.schema, weighting_of(self.view.most_rows)
         if not settings.kind.is_of_sums:
             _require_one_row(self.view, self.origin)
+        if self.like is not None:
+            _require_no_unit(self.schema)
+            check_like(settings, self.schema, self.like)
         self.foresee(settings, schema, self.num_records, run.tell)
         if self.like is not None:
             return self._plan_like(settings, self.like)
@@ -151,9 +154,6 @@ class TableSource:
 
     def _plan_like(self, settings: PrivacySettings, like: Release) -> Plan:
         """Tables on a codebook that is public: no search, no profile, and all of the budget for the tables."""
-        if self.schema.unit is not None:
-            raise SchemaError("a release like another is of tables of one row a person; this schema has a unit")
-        check_like(settings, self.schema, like)
         if self.num_records is None:
             raise TableError(f"{self.origin}: its number of records must be known before its tables are planned")
         tables = _Tables(settings, self.view, plan_tables(settings, self.schema, ()), 0.0)
@@ -166,6 +166,11 @@ class TableSource:
         known = Profile(codebook=codebook, total=float(self.num_records))
         first = LikeTablePass(settings, self.schema, known, tables.budget, like)
         return Plan(events=tables.events, first=first, check_room=check_room)
+
+
+def _require_no_unit(schema: Schema) -> None:
+    if schema.unit is not None:
+        raise SchemaError("a release like another is of tables of one row a person; this schema has a unit")
 
 
 @dataclass(frozen=True, kw_only=True)

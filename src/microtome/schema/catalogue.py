@@ -33,6 +33,8 @@ class Known:
         lists: Ways to write its categories.
         bounds: Smallest and largest number, or ``None``.
         ordered: Whether the categories are in order.
+        spacious: Whether tables commonly fill a small part of the bounds, which are then told and not suggested: cells
+            that cover all of them would be too coarse.
     """
 
     title: str
@@ -40,6 +42,7 @@ class Known:
     lists: tuple[tuple[Value, ...], ...] = ()
     bounds: tuple[float, float] | None = None
     ordered: bool = False
+    spacious: bool = False
 
     def is_called(self, words: Sequence[str]) -> bool:
         """Whether a column's name, in words, ends as the entry's names do."""
@@ -82,6 +85,7 @@ def _known(entry: dict[str, Any]) -> Known:
         lists=tuple(tuple(one) for one in entry.get("lists", ())),
         bounds=None if bounds is None else (bounds[0], bounds[1]),
         ordered=entry.get("ordered", False),
+        spacious=entry.get("spacious", False),
     )
 
 

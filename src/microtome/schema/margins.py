@@ -38,7 +38,7 @@ class Fineness:
     """How finely values are told apart, where their column does not say.
 
     Attributes:
-        pool: Share below which categories are coded together.
+        pool: Share below which categories are coded together, and no number has a level of its own.
         most_bins: Quantile bins of numbers where the noise is weak.
         splits_rest: Whether bins share evenly what common values leave, or are as large as they would be without.
     """
@@ -198,11 +198,12 @@ def most_number_levels(
 ) -> int:
     """The most levels that ``number_levels`` can give, whatever the counts.
 
-    Common values have the least share of a bin, and what is left after slivers are merged a quarter of it, but for the
-    bin of all there is and the level of missing values.
+    Common values and bins that filled up have the least share of a bin. Others stand before a common value or at the
+    end, so there are at most one more of them, and once slivers are merged each has a quarter of that share: F + F/4
+    such shares are at most all records. Missing values may have one level more, and so may each code.
     """
     least = _bins(bins, rare_share, fineness)[1]
-    return min(num_cells, int(4.0 / least) + 2 + num_codes) if least > 0 else num_cells
+    return min(num_cells, int(1.6 / least) + 3 + num_codes) if least > 0 else num_cells
 
 
 def _bins(bins: int | None, rare_share: float, fineness: Fineness) -> tuple[int, float]:
@@ -210,7 +211,8 @@ def _bins(bins: int | None, rare_share: float, fineness: Fineness) -> tuple[int,
     if bins is None:
         even = 1.0 / max(_EVEN * rare_share, 1.0 / fineness.most_bins)
         bins = max(int(even), min(_FEWEST_BINS, fineness.most_bins))
-    return bins, min(_CLEAR * rare_share, 1.0 / bins) if fineness.splits_rest else 1.0 / bins
+    least = max(_CLEAR * rare_share, fineness.pool)
+    return bins, min(least, 1.0 / bins) if fineness.splits_rest else 1.0 / bins
 
 
 def rare_share(noise_scale: float, total: float) -> float:
