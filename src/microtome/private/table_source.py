@@ -26,7 +26,7 @@ from microtome.private.domain import Domain
 from microtome.private.likeness import check_like
 from microtome.private.memory import check_memory, profile_bytes
 from microtome.private.pair_passes import NUMBERS_A_COLUMN, ChosenTriplesPass, LikeTablePass, PairTablePass
-from microtome.private.passes import Pass, Plan, Published
+from microtome.private.passes import Pass, Plan, Published, Rows, Shard, Told
 from microtome.private.plan import (
     ProfilePlan,
     SlicePlan,
@@ -42,7 +42,7 @@ from microtome.private.randomness import GRID, Randomness
 from microtome.private.searching import SearchPass, start_search
 from microtome.private.sliced_rows import SlicedRows
 from microtome.private.slicing import SlicingMechanism, draw_directions
-from microtome.private.table import Counter, PrivateTable
+from microtome.private.table import Counter, PrivateTable, RowWriter
 from microtome.progress import Tell
 from microtome.published import (
     Mechanism,
@@ -89,7 +89,9 @@ class TableSource:
     @property
     def engine(self) -> TableEngine | None:
         """Who counts its rows where they are."""
-        return None if self.table.counter is None else TableEngine(counter=self.table.counter, schema=self.schema)
+        if self.table.counter is None:
+            return None
+        return TableEngine(counter=self.table.counter, writer=self.table.writer, schema=self.schema)
 
     def blocks(self, num_records: int) -> Iterator[pa.Table]:
         """All rows in blocks."""
@@ -113,10 +115,7 @@ class TableSource:
                 second = _Tables(settings, self.schema, plan_tables(settings, self.schema, profile.events))
             case ReleaseKind.RECORDS:
                 if self.table.counter is not None:
-                    raise TableError(
-                        f"{self.origin}: a release of records adds noise to every row, and so has to read them here; "
-                        "take kind aggregates, or give the rows as a file or a frame"
-                    )
+                    self._check_writer(settings)
                 second = _Rows(settings, self.schema, run, plan_slices(settings, self.schema, profile.events))
 
         def check_room(num_records: int, output: Path) -> None:
@@ -132,6 +131,16 @@ class TableSource:
             first=start_search(self.schema, profile.budget, profile_of),
             check_room=check_room,
         )
+
+    def _check_writer(self, settings: PrivacySettings) -> None:
+        """Refuse records of a table whose rows are not read here, unless somebody makes noisy ones of them there."""
+        if self.table.writer is None:
+            raise TableError(
+                f"{self.origin}: a release of records adds noise to every row, and so has to read them here; take kind "
+                "aggregates, or give the rows as a file or a frame"
+            )
+        if settings.subsample is not None:
+            raise TableError(f"{self.origin}: records are not sampled there; leave subsample out")
 
     def _plan_like(self, settings: PrivacySettings, like: Release) -> Plan:
         """Tables on a codebook that is public: no search, no profile, and all of the budget for the tables."""
@@ -155,19 +164,28 @@ class TableEngine:
     """Whoever can count the rows of a table, told what is public about it."""
 
     counter: Counter
+    writer: RowWriter | None
     schema: Schema
 
     def held(self) -> AbstractContextManager[None]:
         """The table as it is now, for as long as a release takes."""
         return self.counter.held()
 
-    def fill(self, counting: Pass, block_records: int) -> int:
+    def fill(self, counting: Pass, block_records: int, told: Told) -> int:
         """Show all rows to a pass; gives their number."""
         match counting:
             case SearchPass() | ProfilePass() | PairTablePass() | ChosenTriplesPass():
-                return self.counter.fill(counting.tally, self.schema, block_records)
+                return self.counter.fill(counting.tally, self.schema, block_records, told)
             case _:
                 raise MicrotomeError(f"{type(counting).__name__} is no pass over a table; nothing is released")
+
+    def write(self, rows: Rows, num_records: int, folder: Path, secret: bytes, told: Told) -> list[Shard]:
+        """Have all rows written, under noise."""
+        match rows:
+            case SlicedRows() if self.writer is not None:
+                return self.writer.write(rows, num_records, self.schema, folder, secret, told)
+            case _:
+                raise MicrotomeError(f"{type(rows).__name__} is not written where records are; nothing is released")
 
 
 class ProfilePass:
