@@ -101,11 +101,11 @@ def test_killed_executors_change_nothing(tmp_path: Path) -> None:
         driver = subprocess.Popen(command, env=environment(), stdout=log, stderr=log)
         try:
             counting, making = traces / "aggregates", traces / "disturbed"
-            wait_for(lambda: counting.exists() and len(list(counting.iterdir())) >= 3, 180, "tasks")
+            wait_for(lambda: counting.exists() and len(list(counting.iterdir())) >= 3, 400, "tasks")
             kill_executors(workers[0])
-            wait_for((traces / "disturbed-slices").exists, 400, "noisy rows")
+            wait_for((traces / "disturbed-slices").exists, 600, "noisy rows")
             before = len(list(making.iterdir()))
-            wait_for(lambda: len(list(making.iterdir())) > before, 60, "tasks that make them")
+            wait_for(lambda: len(list(making.iterdir())) > before, 200, "tasks that make them")
             kill_executors(workers[1])
             assert driver.wait(timeout=500) == 0, (tmp_path / "driver.log").read_text()[-3000:]
         finally:

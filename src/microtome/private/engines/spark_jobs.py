@@ -70,7 +70,7 @@ def watched(frame: Any, told: Told) -> Iterator[None]:
         while not done.wait(_SECONDS_BETWEEN):
             with suppress(Exception):  # a session that has ended is told of by the job itself
                 finished, planned = _tasks(tracker, group)
-                if planned:
+                if finished < planned:
                     told(finished, planned)
 
     teller = Thread(target=tell, daemon=True)

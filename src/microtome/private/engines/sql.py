@@ -265,9 +265,9 @@ def _num_queries(tally: TableTally) -> int:
 
 
 def _steps(told: Told, total: int) -> Callable[[], None]:
-    """Tells of one step more each time."""
+    """Tells of one step more each time, but for the last: whoever has taken all of them says so."""
     numbers = count(1)
-    return lambda: told(min(next(numbers), total), total)
+    return lambda: told(min(next(numbers), total - 1), total)
 
 
 def _pair_sets(codebook: Codebook) -> list[tuple[int, ...]]:
