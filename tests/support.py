@@ -59,6 +59,9 @@ class FixedRandomness:
     def require_secret(self) -> int:
         return self.seed
 
+    def subkey(self, purpose: str) -> bytes:
+        return hashlib.blake2b(f"{self.seed}/{purpose}".encode(), digest_size=32).digest()
+
     def forget(self) -> None:
         """Anybody knows it."""
 

@@ -38,6 +38,7 @@ from microtome.private.arrow_stream import is_of_data_sets
 from microtome.private.image_rows import open_images
 from microtome.private.spool import is_read_once, read_again
 from microtome.private.stored_file import local_files, names_one_place
+from microtome.private.table import PrivateTable
 from microtome.published import Artefact, ImageRelease, Release, keep_temporary
 from microtome.published.signature import Signer
 from microtome.schema import Schema
@@ -247,7 +248,7 @@ def _signed(door: Door, private: Source, signer: Signer | None, path: Path) -> A
     published = door.release(private, path)
     if signer is not None:
         with noted(f"{path} is written and whole but not signed, and its promise is charged in the ledger."):
-            signer.sign(path)
+            signer.sign(published.file)
     return published
 
 
@@ -286,7 +287,13 @@ def _usual_name(source: Any, ledger: object) -> str:
 
 def _is_gathered(source: Any) -> bool:
     """Whether these are data of several places, or of another machine."""
-    return isinstance(source, str | Path | list | tuple) or is_of_data_sets(source, "Dataset")
+    match source:
+        case PrivateTable(counter=counter):
+            return counter is not None
+        case str() | Path() | list() | tuple():
+            return True
+        case _:
+            return is_of_data_sets(source, "Dataset")
 
 
 def _refuse_own_input(output: Path, inputs: tuple[Path, ...]) -> None:

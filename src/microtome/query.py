@@ -51,7 +51,18 @@ class Query:
     @contextmanager
     def reader(self) -> Iterator[pa.RecordBatchReader]:
         """The answer, batch by batch; the connection is closed, and nothing committed, at the end."""
-        connect = _connector(self.connection)
+        with ExitStack() as stack:
+            connection = stack.enter_context(self.connected(_connector(self.connection)))
+            try:
+                reader = stack.enter_context(_answered(connection, self.text))
+            except Exception as error:
+                called = without_secrets(self.connection)
+                raise TableError(f"{called}: the query was refused: {self._told(error)}") from error
+            yield reader
+
+    @contextmanager
+    def connected(self, connect: Callable[[str], Any]) -> Iterator[Any]:
+        """A connection of its own, closed at the end."""
         called = without_secrets(self.connection)
         try:
             connection = connect(self.connection)
@@ -59,13 +70,8 @@ class Query:
             raise TableError(f"{called}: the driver is not installed ({error}); {how_to_install('duckdb')}") from error
         except Exception as error:
             raise TableError(f"{called}: cannot connect: {self._told(error)}") from error
-        with ExitStack() as stack:
-            stack.enter_context(closing(connection))
-            try:
-                reader = stack.enter_context(_answered(connection, self.text))
-            except Exception as error:
-                raise TableError(f"{called}: the query was refused: {self._told(error)}") from error
-            yield reader
+        with closing(connection):
+            yield connection
 
     def _told(self, error: Exception) -> str:
         """What a driver says, on one line and without the password."""
@@ -105,7 +111,8 @@ def _sqlite(connection: str) -> Any:
     return import_module("adbc_driver_sqlite.dbapi").connect(f"file:{_path(connection)}?mode=ro")
 
 
-def _duckdb(connection: str) -> Any:
+def duckdb_file(connection: str) -> Any:
+    """A connection to a file of DuckDB's that changes nothing."""
     return import_module("duckdb").connect(_path(connection), read_only=True)
 
 
@@ -131,4 +138,4 @@ def _answered(connection: Any, text: str) -> Iterator[pa.RecordBatchReader]:
         yield cursor.fetch_record_batch()
 
 
-_CONNECTORS = {"postgresql": _postgresql, "postgres": _postgresql, "sqlite": _sqlite, "duckdb": _duckdb}
+_CONNECTORS = {"postgresql": _postgresql, "postgres": _postgresql, "sqlite": _sqlite, "duckdb": duckdb_file}

@@ -101,14 +101,17 @@ DRAFTING = {
 
 ENGINES = {
     "private/engines/sent_counts.py": "what was counted elsewhere, as bytes",
+    "private/engines/spark_jobs.py": "what all jobs on a Spark frame share",
     "private/engines/spark.py": "a Spark frame, counted by its executors",
+    "private/engines/spark_rows.py": "noisy rows of a Spark frame, made and written by its executors",
     "private/engines/sql_dialect.py": "how databases write what differs between them",
     "private/engines/sql_questions.py": "cells, levels, classes and buckets as SQL",
     "private/engines/sql_queries.py": "the queries, as text",
     "private/engines/sql.py": "a query, counted by its database",
+    "private/engines/sql_connection.py": "the same on a connection of its own",
     "private/engines/__init__.py": "names",
 }
-"""Who else counts a table. What they count is compared with the first tier's counts; noise is none of theirs."""
+"""Who else counts a table. What they count is compared with the first tier's counts, whose noise is none of theirs."""
 
 BEYOND_TABLES = {
     "private/image_rows.py": "private images",

@@ -26,6 +26,27 @@ class Engine(StrEnum):
 
     LOCAL = "local"
     SPARK = "spark"
+    SQL = "sql"
+
+    @property
+    def unit(self) -> str:
+        """What a bar counts."""
+        match self:
+            case Engine.LOCAL:
+                return "rows"
+            case Engine.SPARK:
+                return "tasks"
+            case Engine.SQL:
+                return "queries"
+
+    @property
+    def writes_shards(self) -> bool:
+        """Whether records are written as a folder, by many machines."""
+        match self:
+            case Engine.SPARK:
+                return True
+            case Engine.LOCAL | Engine.SQL:
+                return False
 
 
 class Directions(StrEnum):

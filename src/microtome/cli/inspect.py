@@ -13,7 +13,7 @@ from microtome.errors import ParameterError
 
 
 def inspect(
-    release: Annotated[Path, typer.Argument(help="Release file.")],
+    release: Annotated[Path, typer.Argument(help="Release: a file, or a folder that Spark wrote.")],
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
     statement: Annotated[
         bool, typer.Option("--statement", help="The statement for a privacy officer, in Markdown.")
@@ -33,7 +33,7 @@ def inspect(
     if verify is not None and no_verify:
         raise ParameterError("a signature holds for the rows only if they are checked: leave --no-verify out")
     opened = Artefact.load(release, verify=not no_verify)
-    signer = signed_by(opened.path) if verify is None else verify_signature(opened.path, verify)
+    signer = signed_by(opened.file) if verify is None else verify_signature(opened.file, verify)
     if statement:
         print_document(privacy_statement(opened))
         return

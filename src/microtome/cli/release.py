@@ -108,7 +108,8 @@ def release(
     engine: Annotated[
         Engine,
         typer.Option(
-            help="Who reads the table and counts: this process, or Spark (Parquet files and folders; aggregates only)."
+            help="Who reads the table and counts: this process; Spark (Parquet files and folders; records become a "
+            "folder); the database of --connect (sql: aggregates; its rows stay there)."
         ),
     ] = Engine.LOCAL,
     master: Annotated[
@@ -127,16 +128,18 @@ def release(
     """
     from microtome.accounting import Ledger
     from microtome.api import release as publish
+    from microtome.published import ReleaseKind
     from microtome.settings import RunSettings
 
     given = given_source(tables, connect, query)
-    _check_files(given, schema, like, output, ledger, dataset, force=force)
+    in_shards = engine.writes_shards and not ReleaseKind(kind.value).is_of_sums
+    _check_files(given, schema, like, output, ledger, dataset, force=force, folder=in_shards)
     book, name = _book(given, ledger, dataset)
     dialect = {"separator": one_character(separator), "encoding": encoding, "decimal": decimal, "sheet": sheet}
     stated = _stated_schema(schema, like)
     source, declared = _subject(given, stated, schema, classes, labels, part, types_are_public, dialect)
     with (
-        watch("rows" if source is given else "images") as progress,
+        watch(engine.unit if source is given else "images") as progress,
         _at(engine, master, source, output) as private,
     ):
         released: Artefact = publish(
@@ -175,8 +178,7 @@ def _at(engine: Engine, master: str | None, source: str | list[str] | Query | Im
     """What is released, as whoever is to count it takes it."""
     match engine:
         case Engine.LOCAL:
-            if master is not None:
-                raise ParameterError("--master is Spark's; it goes with --engine spark")
+            _refuse_master(master)
             yield source
         case Engine.SPARK:
             from microtome.private.engines.spark import parquet_on_spark
@@ -189,6 +191,22 @@ def _at(engine: Engine, master: str | None, source: str | list[str] | Query | Im
                 raise OutputError(f"{output} is the data, or among them; choose another output")
             with parquet_on_spark(Path(source), master) as frame:
                 yield frame
+        case Engine.SQL:
+            from microtome.private.engines.sql_connection import query_in_place
+            from microtome.query import Query
+
+            _refuse_master(master)
+            match source:
+                case Query():
+                    with query_in_place(source) as table:
+                        yield table
+                case _:
+                    raise ParameterError("--engine sql counts in a database; give --connect and --query")
+
+
+def _refuse_master(master: str | None) -> None:
+    if master is not None:
+        raise ParameterError("--master is Spark's; it goes with --engine spark")
 
 
 def _foretell(expected: str, cautions: Sequence[str]) -> None:
@@ -260,6 +278,7 @@ def _check_files(
     dataset: str | None,
     *,
     force: bool,
+    folder: bool,
 ) -> None:
     """Name all files that are not as they have to be, before any is worked with."""
     from microtome.published import check_output
@@ -270,7 +289,7 @@ def _check_files(
         with attempts:
             _stated_schema(schema, like)
         with attempts:
-            check_output(output, force=force)
+            check_output(output, force=force, folder=folder)
         with attempts:
             _require_book(source, ledger, dataset)
 
@@ -305,7 +324,8 @@ def _tell(output: Path, released: Artefact, account: Account) -> None:
     """What was written, what it promises and what the data set has cost."""
     from microtome.published import promise_in_words, unlearnt_in_words
 
-    size = output.stat().st_size / 2**20
+    files = output.iterdir() if output.is_dir() else [output]
+    size = sum(file.stat().st_size for file in files) / 2**20
     console.print(f"[bold]{plain(output)}[/]: {size:,.1f} MiB", soft_wrap=True)
     for line in (*promise_in_words(released), *unlearnt_in_words(released), *account_in_words(account)):
         console.print(plain(line), soft_wrap=True)

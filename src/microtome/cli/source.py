@@ -24,7 +24,10 @@ Connect = Annotated[
     str | None,
     typer.Option(help="Database to ask instead of reading files: postgresql://…, sqlite:///FILE or duckdb:///FILE."),
 ]
-QueryText = Annotated[str | None, typer.Option("--query", help="What to ask it: 'select … from …'.")]
+QueryText = Annotated[
+    str | None,
+    typer.Option("--query", help="What to ask it: 'select … from …'. With --engine sql also the name of a table."),
+]
 
 
 def given_source(tables: list[str] | None, connect: str | None, query: str | None) -> str | list[str] | Query:

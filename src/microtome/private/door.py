@@ -9,7 +9,7 @@ ledger but never undercharged it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,14 +20,15 @@ import numpy as np
 import microtome
 from microtome.accounting import Ledger
 from microtome.errors import MicrotomeError, TableError
-from microtome.private.passes import Arrays, Block, Engine, Pass, Plan, Published
+from microtome.private.passes import Arrays, Block, Engine, Pass, Plan, Published, Shard, Told
 from microtome.private.pipeline import ordered_map
 from microtome.private.plan import check_size
 from microtome.private.randomness import ReleaseRandomness, is_unpredictable
 from microtome.private.reservation import reserved
 from microtome.published import Artefact, ContainerWriter, Contents, Manifest, Promise, check_output, digest
-from microtome.published.container import DIGEST
+from microtome.published.container import DIGEST, MANIFEST
 from microtome.settings import PrivacySettings, RunSettings
+from microtome.whole_file import whole_folder
 
 
 class Source(Protocol):
@@ -86,7 +87,8 @@ class Door:
 
     def release(self, source: Source, output: Path) -> Artefact:
         """Read the records, publish them under noise, write the file."""
-        check_output(output, force=self.run.force)
+        in_shards = source.engine is not None and not self.settings.kind.is_of_sums
+        check_output(output, force=self.run.force, folder=in_shards)
         self.randomness.require_secret()
         plan = source.plan(self.settings, self.run)
         if source.num_records is not None:
@@ -127,9 +129,8 @@ class Door:
         """Show all records to a pass; gives their number, which must be the expected one."""
         seen = source.null_records
         if source.engine is not None:
-            seen += source.engine.fill(counting, self.run.block_rows(counting.width))
+            seen += source.engine.fill(counting, self.run.block_rows(counting.width), self._told(counting.stage))
             _require_number(source, seen, expected)
-            self.run.progress(counting.stage, seen, seen)
             return seen
         blocks = self._blocks(source, counting.stage, counting.width, expected)
         for number in ordered_map(lambda block: _counted(counting, block), blocks, threads=self.run.threads):
@@ -159,12 +160,30 @@ class Door:
             with ContainerWriter(output, arrays, None, manifest.to_dict()) as file:
                 file.finish(manifest.to_dict())
             return
+        if source.engine is not None:
+            with whole_folder(output) as folder:
+                records, secret = num_records - source.null_records, self.randomness.subkey("rows")
+                shards = source.engine.write(rows, records, folder, secret, self._told("slices"))
+                checksums["rows"] = [shard.digest for shard in shards]
+                manifest = self._manifest(source, published, checksums, shards)
+                with ContainerWriter(folder / MANIFEST, arrays, None, manifest.to_dict()) as file:
+                    file.finish(manifest.to_dict())
+            return
         blank = self._manifest(source, published, {**checksums, "rows": [DIGEST] * rows.num_bins})
         with ContainerWriter(output, arrays, rows.shape, blank.to_dict()) as file:
             digests = rows.write(file, lambda stage, width: self._blocks(source, stage, width, num_records))
             file.finish(self._manifest(source, published, {**checksums, "rows": digests}).to_dict())
 
-    def _manifest(self, source: Source, published: list[Published], checksums: Mapping[str, Any]) -> Manifest:
+    def _told(self, stage: str) -> Told:
+        return lambda done, total: self.run.progress(stage, done, total)
+
+    def _manifest(
+        self,
+        source: Source,
+        published: list[Published],
+        checksums: Mapping[str, Any],
+        shards: Sequence[Shard] | None = None,
+    ) -> Manifest:
         told, rows = next((part for part in published if part.total is not None), None), published[-1].rows
         mechanism = next((part.mechanism for part in reversed(published) if part.mechanism is not None), None)
         if mechanism is None or told is None or told.total is None:
@@ -178,6 +197,7 @@ class Door:
                 num_records=told.total,
                 records_exact=not self.settings.neighbours.protects_count,
                 bin_rows=1 if rows is None else rows.bin_rows,
+                shards=None if shards is None else tuple(shard.num_rows for shard in shards),
             ),
             schema=source.schema_document(),
             codebook=told.codebook,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 import pyarrow as pa
@@ -26,6 +27,8 @@ Block = Any
 """Some records, as their source gives them and the passes over it take them."""
 Blocks = Callable[[str, int], Iterator[Block]]
 """All records once more: the name of the stage, and the numbers that it holds for each record of a block."""
+Told = Callable[[int, int], None]
+"""Told how many parts of the work are done, and of how many."""
 
 
 class Pass(Protocol):
@@ -70,6 +73,14 @@ class TableTally(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class Shard:
+    """A file of noisy rows: how many there are, and their checksum."""
+
+    num_rows: int
+    digest: str
+
+
 class Engine(Protocol):
     """Whoever counts records where they are, so that no block of them is read here."""
 
@@ -77,8 +88,12 @@ class Engine(Protocol):
         """The records as they are now, for as long as a release takes."""
         ...
 
-    def fill(self, counting: Pass, block_records: int) -> int:
+    def fill(self, counting: Pass, block_records: int, told: Told) -> int:
         """Show all records to a pass, so many at a time; gives their number."""
+        ...
+
+    def write(self, rows: Rows, num_records: int, folder: Path, secret: bytes, told: Told) -> list[Shard]:
+        """Write rows of all records, and null rows, to a folder: in random order, under noise of the key ``secret``."""
         ...
 
 

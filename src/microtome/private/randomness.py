@@ -4,7 +4,8 @@ Every purpose (noise of a row block, the profile, directions, sampling, shufflin
 AES in counter mode under a key derived from the release's secret key, the purpose and the block number. The
 secret comes from the operating system. So a block that has to be done again gets the same noise again, which
 reveals nothing new, and nobody else can ever regenerate it: the secret lives in memory only and is forgotten
-when the release is written. There is no seed.
+when the release is written. There is no seed. Machines that make rows in our stead get a key of their own, derived from
+the secret, from which nothing else can be had.
 
 Tests may inject another ``Randomness``; a release made with it says that it is not private.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,22 +48,34 @@ class ReleaseRandomness(Randomness, Protocol):
         """What streams are keyed by; an error if it is gone."""
         ...
 
+    def subkey(self, purpose: str) -> bytes:
+        """A key of 32 bytes for streams of its own, which tells nothing of others."""
+        ...
+
     def forget(self) -> None:
         """Drop it: the release is made, and no stream is needed again."""
         ...
 
 
-class SystemRandomness:
-    """Streams keyed by a secret of the operating system. The only ``Randomness`` of a private release."""
+class KeyedRandomness:
+    """Streams keyed by a secret of 32 bytes, which is never written down: an object with it cannot be pickled."""
 
-    def __init__(self) -> None:
-        self._secret: bytes | None = secrets.token_bytes(32)
+    def __init__(self, secret: bytes) -> None:
+        self._secret: bytes | None = secret
 
     def stream(self, purpose: str, block: int = 0) -> np.random.Generator:
         """The generator of a purpose and block; an error once the secret is forgotten."""
         label = f"{purpose}/{block}".encode()
         key = hashlib.blake2b(label, key=self.require_secret(), digest_size=16, person=b"microtome").digest()
         return np.random.Generator(AESCounter(key=int.from_bytes(key, "little")))
+
+    def subkey(self, purpose: str) -> bytes:
+        """A key derived from the secret, for streams of its own."""
+        label, secret = purpose.encode(), self.require_secret()
+        return hashlib.blake2b(label, key=secret, digest_size=32, person=b"microtome-key").digest()
+
+    def __reduce__(self) -> NoReturn:
+        raise MicrotomeError("the secret of a release is not written down")
 
     def require_secret(self) -> bytes:
         """The secret; an error once it is forgotten."""
@@ -75,8 +88,15 @@ class SystemRandomness:
         self._secret = None
 
 
+class SystemRandomness(KeyedRandomness):
+    """Streams keyed by a secret of the operating system. The only ``Randomness`` of a private release."""
+
+    def __init__(self) -> None:
+        super().__init__(fresh_key())
+
+
 def fresh_key() -> bytes:
-    """Secret bits by which rows are drawn by lot: the system's own, kept nowhere."""
+    """Secret bits: the system's own, kept nowhere."""
     return secrets.token_bytes(32)
 
 

@@ -21,6 +21,40 @@ from microtome.settings import RunSettings
 
 
 @dataclass(frozen=True, kw_only=True)
+class NoisyBlocks:
+    """Makes noisy slices of blocks of records, each block by itself.
+
+    Attributes:
+        codebook: The code of the rows.
+        slicing: The mechanism.
+        block_rows: The most records a block.
+        piece_rows: Records worked on at a time, with a stream of their own: as many as stay in a core's cache.
+    """
+
+    codebook: Codebook
+    slicing: SlicingMechanism
+    block_rows: int
+    piece_rows: int
+
+    def __call__(self, item: tuple[int, pa.Table | int]) -> NDArray[np.int16]:
+        """Noisy slices of the block of a number, or of so many null rows."""
+        number, block = item
+        levels = None if isinstance(block, int) else levels_of(block, self.codebook)
+        num_rows = block if levels is None else len(levels)
+        pieces = -(-self.block_rows // self.piece_rows)
+        noisy = np.empty((num_rows, self.slicing.directions.shape[1]), np.int16)
+        for piece, first in enumerate(range(0, num_rows, self.piece_rows)):
+            part = slice(first, min(first + self.piece_rows, num_rows))
+            rows = (
+                np.zeros((part.stop - part.start, self.codebook.dim))
+                if levels is None
+                else self.codebook.encode(levels[part])
+            )
+            noisy[part] = self.slicing(rows, number * pieces + piece)
+        return noisy
+
+
+@dataclass(frozen=True, kw_only=True)
 class SlicedRows:
     """Noisy slices of all sampled records and of the null rows that pad them, in random order.
 
@@ -62,34 +96,23 @@ class SlicedRows:
             write=file.write_rows,
             read=file.read_rows,
         )
-        for rows in ordered_map(self._noisy, self._items(blocks), threads=self.run.threads):
+        for rows in ordered_map(self.noisy, self._items(blocks), threads=self.run.threads):
             shuffler.add(rows)
         return [digest(rows.data) for rows in shuffler.finish(threads=self.run.threads)]
 
     @property
+    def noisy(self) -> NoisyBlocks:
+        """What makes them, block by block."""
+        return NoisyBlocks(
+            codebook=self.codebook,
+            slicing=self.slicing,
+            block_rows=self.run.block_rows(self._width),
+            piece_rows=max(64, self.run.piece_entries // self._width),
+        )
+
+    @property
     def _width(self) -> int:
         return int(max(self.slicing.directions.shape))
-
-    def _noisy(self, item: tuple[int, pa.Table | int]) -> NDArray[np.int16]:
-        """Noisy slices of a block of records, or of so many null rows.
-
-        They are made in pieces, each with a stream of its own, that stay in a core's cache.
-        """
-        number, block = item
-        levels = None if isinstance(block, int) else levels_of(block, self.codebook)
-        num_rows = block if levels is None else len(levels)
-        step = max(64, self.run.piece_entries // self._width)
-        pieces = -(-self.run.block_rows(self._width) // step)
-        noisy = np.empty((num_rows, self.shape[1]), np.int16)
-        for piece, first in enumerate(range(0, num_rows, step)):
-            part = slice(first, min(first + step, num_rows))
-            rows = (
-                np.zeros((part.stop - part.start, self.codebook.dim))
-                if levels is None
-                else self.codebook.encode(levels[part])
-            )
-            noisy[part] = self.slicing(rows, number * pieces + piece)
-        return noisy
 
     def _items(self, blocks: Blocks) -> Iterator[tuple[int, pa.Table | int]]:
         """The records that are sampled, block by block, and the null rows that they leave room for."""

@@ -10,13 +10,15 @@ import collections
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from microtome.errors import TableError, together
-from microtome.private.passes import TableTally
+from microtome.private.passes import Shard, TableTally, Told
+from microtome.private.sliced_rows import SlicedRows
 from microtome.schema import Column, Kind, Schema
 from microtome.schema.dialect import separator_hint
 
@@ -32,8 +34,18 @@ class Counter(Protocol):
         """The table as it is now, for as long as a release takes."""
         ...
 
-    def fill(self, tally: TableTally, schema: Schema, block_rows: int) -> int:
+    def fill(self, tally: TableTally, schema: Schema, block_rows: int, told: Told) -> int:
         """Count all rows, so many at a time; gives their number."""
+        ...
+
+
+class RowWriter(Protocol):
+    """Whoever writes noisy rows of a table where its rows are (``engines``)."""
+
+    def write(
+        self, rows: SlicedRows, num_records: int, schema: Schema, folder: Path, secret: bytes, told: Told
+    ) -> list[Shard]:
+        """Write rows of all records, and null rows, to a folder: in random order, under noise of the key ``secret``."""
         ...
 
 
@@ -48,6 +60,7 @@ class PrivateTable:
         stream: Gives batches of the wanted columns, in the wanted types where the source can parse them.
         parts: The tables that it is made of, one after the other; none for one that is not made of others.
         counter: Who counts its rows where they are, if they are not to be streamed.
+        writer: Who writes noisy rows there, if anybody can.
     """
 
     origin: str
@@ -56,6 +69,7 @@ class PrivateTable:
     stream: Callable[[Sequence[Column]], Iterator[pa.RecordBatch]]
     parts: tuple[PrivateTable, ...] = ()
     counter: Counter | None = None
+    writer: RowWriter | None = None
 
     def blocks(self, schema: Schema, rows: int) -> Iterator[pa.Table]:
         """The table in pieces of exactly ``rows`` rows (the last may be shorter), in the schema's types."""

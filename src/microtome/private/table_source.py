@@ -25,7 +25,7 @@ from microtome.private.domain import Domain
 from microtome.private.likeness import check_like
 from microtome.private.memory import check_memory, profile_bytes
 from microtome.private.pair_passes import NUMBERS_A_COLUMN, ChosenTriplesPass, LikeTablePass, PairTablePass
-from microtome.private.passes import Pass, Plan, Published
+from microtome.private.passes import Pass, Plan, Published, Rows, Shard, Told
 from microtome.private.people import PeopleTable
 from microtome.private.plan import (
     ProfilePlan,
@@ -41,7 +41,7 @@ from microtome.private.randomness import GRID, Randomness
 from microtome.private.searching import SearchPass, start_search
 from microtome.private.sliced_rows import SlicedRows
 from microtome.private.slicing import SlicingMechanism, draw_directions
-from microtome.private.table import Counter, PrivateTable
+from microtome.private.table import Counter, PrivateTable, RowWriter
 from microtome.private.weighting import TableBlock, rows_of, weighting_of
 from microtome.progress import Tell
 from microtome.published import (
@@ -99,7 +99,9 @@ class TableSource:
     @property
     def engine(self) -> TableEngine | None:
         """Who counts its rows where they are."""
-        return None if self.table.counter is None else TableEngine(counter=self.table.counter, schema=self.schema)
+        if self.table.counter is None:
+            return None
+        return TableEngine(counter=self.table.counter, writer=self.table.writer, schema=self.schema)
 
     def blocks(self, num_records: int) -> Iterator[TableBlock]:
         """All rows in blocks."""
@@ -130,10 +132,7 @@ class TableSource:
                 second = _Tables(settings, self.view, tables, profile.share)
             case ReleaseKind.RECORDS:
                 if self.table.counter is not None:
-                    raise TableError(
-                        f"{self.origin}: a release of records adds noise to every row, and so has to read them here; "
-                        "take kind aggregates, or give the rows as a file or a frame"
-                    )
+                    self._check_writer(settings)
                 slices = plan_slices(settings, schema, profile.events)
                 second = _Rows(settings, schema, run, slices, profile.share)
 
@@ -151,6 +150,16 @@ class TableSource:
             check_room=check_room,
             of_people=self.schema.unit is not None,
         )
+
+    def _check_writer(self, settings: PrivacySettings) -> None:
+        """Refuse records of a table whose rows are not read here, unless somebody makes noisy ones of them there."""
+        if self.table.writer is None:
+            raise TableError(
+                f"{self.origin}: a release of records adds noise to every row, and so has to read them here; take kind "
+                "aggregates, or give the rows as a file or a frame"
+            )
+        if settings.subsample is not None:
+            raise TableError(f"{self.origin}: records are not sampled there; leave subsample out")
 
     def _plan_like(self, settings: PrivacySettings, like: Release) -> Plan:
         """Tables on a codebook that is public: no search, no profile, and all of the budget for the tables."""
@@ -178,19 +187,28 @@ class TableEngine:
     """Whoever can count the rows of a table, told what is public about it."""
 
     counter: Counter
+    writer: RowWriter | None
     schema: Schema
 
     def held(self) -> AbstractContextManager[None]:
         """The table as it is now, for as long as a release takes."""
         return self.counter.held()
 
-    def fill(self, counting: Pass, block_records: int) -> int:
+    def fill(self, counting: Pass, block_records: int, told: Told) -> int:
         """Show all rows to a pass; gives their number."""
         match counting:
             case SearchPass() | ProfilePass() | PairTablePass() | ChosenTriplesPass():
-                return self.counter.fill(counting.tally, self.schema, block_records)
+                return self.counter.fill(counting.tally, self.schema, block_records, told)
             case _:
                 raise MicrotomeError(f"{type(counting).__name__} is no pass over a table; nothing is released")
+
+    def write(self, rows: Rows, num_records: int, folder: Path, secret: bytes, told: Told) -> list[Shard]:
+        """Have all rows written, under noise."""
+        match rows:
+            case SlicedRows() if self.writer is not None:
+                return self.writer.write(rows, num_records, self.schema, folder, secret, told)
+            case _:
+                raise MicrotomeError(f"{type(rows).__name__} is not written where records are; nothing is released")
 
 
 class ProfilePass:

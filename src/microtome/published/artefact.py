@@ -17,7 +17,7 @@ from microtome.card import Card, Carded
 from microtome.errors import MicrotomeError, ReleaseError
 from microtome.file_kind import mistaken_for
 from microtome.published.consistency import check_events
-from microtome.published.container import check_header, check_output, digest
+from microtome.published.container import check_header, check_output, container_of, digest
 from microtome.published.manifest import (
     AggregateMechanism,
     ImageMomentsMechanism,
@@ -27,7 +27,7 @@ from microtome.published.manifest import (
 )
 from microtome.schema import Codebook, Schema
 from microtome.schema.view import view_of
-from microtome.whole_file import whole_file
+from microtome.whole_file import whole_file, whole_folder
 
 _WRONG_CONTENTS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 """What reading a manifest that makes no sense may raise."""
@@ -41,6 +41,11 @@ class Artefact(Carded):
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
+
+    @property
+    def file(self) -> Path:
+        """The file that has the manifest: that of the release, or the first of its folder."""
+        return container_of(self.path)
 
     @property
     def num_records(self) -> float:
@@ -57,7 +62,7 @@ class Artefact(Carded):
         """Open a release.
 
         Args:
-            path: The file.
+            path: The file, or the folder of one that many machines wrote.
             verify: Whether to check the checksum of every row, which reads the whole file.
 
         Example:
@@ -70,12 +75,15 @@ class Artefact(Carded):
             (1.0, 100.0, ['insured'])
         """
         path = Path(path)
-        if not path.is_file():
-            raise ReleaseError(f"{path}: no such file")
+        held = container_of(path)
+        if not held.is_file():
+            raise ReleaseError(
+                f"{path}: a directory without a release in it" if path.is_dir() else f"{path}: no such file"
+            )
         try:
-            check_header(path)
-            with safe_open(path, framework="numpy") as file:
-                manifest = _manifest(path, file.metadata() or {})
+            check_header(held)
+            with safe_open(held, framework="numpy") as file:
+                manifest = _manifest(held, file.metadata() or {})
                 names = [name for name in file.keys() if name != "rows"]  # noqa: SIM118
                 arrays = {name: file.get_tensor(name) for name in names}
             _check_arrays(manifest, arrays)
@@ -84,7 +92,7 @@ class Artefact(Carded):
             release._check(verify=verify)
             check_events(manifest)
         except (SafetensorError, OSError) as error:
-            said = mistaken_for(path, "a release") or f"not a release, or damaged: {error}"
+            said = mistaken_for(held, "a release") or f"not a release, or damaged: {error}"
             raise ReleaseError(f"{path}: {said}") from error
         except MicrotomeError as error:
             raise ReleaseError(f"{path}: {error}") from error
@@ -108,15 +116,19 @@ class Artefact(Carded):
         raise ReleaseError("open a release with Release.load")
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Copy the file to a place of your own."""
-        check_output(Path(path), force=force)
+        """Copy the file, or the folder, to a place of your own."""
+        check_output(Path(path), force=force, folder=self.path.is_dir())
+        if self.path.is_dir():
+            with whole_folder(Path(path)) as folder:
+                shutil.copytree(self.path, folder, dirs_exist_ok=True)
+            return
         with self.path.open("rb") as source, whole_file(Path(path)) as file:
             shutil.copyfileobj(source, file)
 
     @cached_property
     def fingerprint(self) -> str:
         """A short name of this very release: the digest of its manifest, which holds all checksums."""
-        with safe_open(self.path, framework="numpy") as file:
+        with safe_open(self.file, framework="numpy") as file:
             return str(file.metadata()["microtome_sha256"])
 
 

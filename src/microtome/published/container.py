@@ -26,6 +26,8 @@ from microtome.whole_file import WholeFile, disk_errors
 
 _DTYPES = {"int16": "I16", "int64": "I64", "float64": "F64"}
 DIGEST = "0" * 64
+MANIFEST = "manifest.release"
+"""Of a release that is a folder, the file that has all but its rows."""
 METADATA = frozenset({"microtome", "microtome_sha256", "microtome_signature", "microtome_public_key"})
 """All that the header's metadata may hold."""
 _LONGEST_HEADER = 100 << 20
@@ -41,12 +43,22 @@ def digest(data: bytes | memoryview) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def check_output(path: Path, *, force: bool) -> None:
-    """Refuse, before anything is spent, an output that exists or cannot be created."""
+def container_of(path: Path) -> Path:
+    """The file with the manifest of a release: the one that it is, or that of its folder."""
+    return path / MANIFEST if path.is_dir() else path
+
+
+def check_output(path: Path, *, force: bool, folder: bool = False) -> None:
+    """Refuse, before anything is spent, an output that exists or cannot be created.
+
+    ``folder`` is for releases that are folders: only one of these is ever replaced by another.
+    """
     if str(path) == "-":
         raise OutputError("this is not written to standard output, as rows of 'microtome sample' are; give a name")
-    if path.is_dir():
+    if path.is_dir() and not folder:
         raise OutputError(f"{path} is a directory; give the name of a file")
+    if folder and path.exists() and not (path / MANIFEST).is_file():
+        raise OutputError(f"{path} exists and is no release in a folder, which is to be written; choose another name")
     if path.exists() and not force:
         raise OutputError(f"{path} exists; choose another name, or say --force to replace it")
     if not path.parent.is_dir():

@@ -270,19 +270,27 @@ class Contents(JsonRecord):
         num_rows: Rows in the file, null rows included; none in a release of aggregates.
         num_records: Records in the table: exact where that is public, else the profile's noisy count.
         records_exact: Whether ``num_records`` is exact.
-        bin_rows: Rows a checksum.
+        bin_rows: Rows a checksum, where all rows are in one file.
+        shards: Rows of each file, where they are in several; a checksum each.
     """
 
     num_rows: int
     num_records: float
     records_exact: bool
     bin_rows: int
+    shards: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         _counts(self, "num_rows", least=0)
+        if self.shards is not None and (min(self.shards, default=-1) < 0 or sum(self.shards) != self.num_rows):
+            raise ReleaseError(f"its shards have {self.shards!r} rows; together they must have {self.num_rows}")
         _counts(self, "bin_rows", least=1)
         if not (math.isfinite(self.num_records) and self.num_records >= 0):
             raise ReleaseError(f"num_records is {self.num_records!r}; it must be a number, at least 0")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; shards are named where there are any."""
+        return {name: value for name, value in super().to_dict().items() if (name, value) != ("shards", None)}
 
 
 @dataclass(frozen=True, kw_only=True)

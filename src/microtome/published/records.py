@@ -14,6 +14,7 @@ from microtome.errors import ReleaseError
 from microtome.published.artefact import Release
 from microtome.published.container import digest
 from microtome.published.manifest import Manifest, Mechanism
+from microtome.published.shards import Shards
 
 _CHUNK_ENTRIES = 1 << 22
 
@@ -85,30 +86,49 @@ class RecordsRelease(Release):
 
     def verify_rows(self) -> None:
         """Check every row against its checksum."""
+        for (first, last), wanted in zip(self._bins(), self.manifest.checksums["rows"], strict=True):
+            if digest(self._steps(first, last).data) != wanted:
+                raise ReleaseError(f"rows from {first} on were altered: their checksum is wrong")
+
+    def _bins(self) -> list[tuple[int, int]]:
+        """Rows that have a checksum together."""
+        if self._shards is not None:
+            return list(self._shards.ranges())
         size = self.manifest.contents.bin_rows
-        for index, wanted in enumerate(self.manifest.checksums["rows"]):
-            found = digest(self._steps(index * size, min((index + 1) * size, self.num_rows)).data)
-            if found != wanted:
-                raise ReleaseError(f"rows from {index * size} on were altered: their checksum is wrong")
+        return [(first, min(first + size, self.num_rows)) for first in range(0, self.num_rows, size)]
+
+    @property
+    def _shards(self) -> Shards | None:
+        """The rows, where they are in files of their own."""
+        sizes = self.manifest.contents.shards
+        return None if sizes is None else Shards(folder=self.file.parent, sizes=sizes, width=self.directions.shape[1])
 
     def _steps(self, first: int, last: int | None) -> NDArray[np.int16]:
-        with safe_open(self.path, framework="numpy") as file:
-            return np.ascontiguousarray(file.get_slice("rows")[first : self.num_rows if last is None else last])
+        end = self.num_rows if last is None else last
+        if self._shards is not None:
+            return self._shards.read(first, end)
+        with safe_open(self.file, framework="numpy") as file:
+            return np.ascontiguousarray(file.get_slice("rows")[first:end])
 
     def _check(self, *, verify: bool) -> None:
         law, contents = self.mechanism.directions, self.manifest.contents
         if contents.num_rows < 1 or contents.num_records <= 0:
             raise ReleaseError(f"it has {contents.num_rows} rows of {contents.num_records:g} records")
-        with safe_open(self.path, framework="numpy") as file:
-            rows = file.get_slice("rows")
-            shape, dtype = tuple(rows.get_shape()), rows.get_dtype()
-        if shape != (contents.num_rows, law.count) or dtype != "I16":
-            wanted = (contents.num_rows, law.count)
-            raise ReleaseError(f"rows are {dtype} of shape {shape}, the manifest says I16 of {wanted}")
-        if len(self.manifest.checksums["rows"]) != -(-contents.num_rows // contents.bin_rows):
+        if self._shards is None:
+            self._check_shape((contents.num_rows, law.count))
+        else:
+            self._shards.check()
+        if len(self.manifest.checksums["rows"]) != len(self._bins()):
             raise ReleaseError("its rows are not all covered by checksums")
         if self.directions.shape != (self.codebook.dim, law.count) or self.codebook.dim > law.dim:
             wanted = (self.codebook.dim, law.count)
             raise ReleaseError(f"directions are {self.directions.shape} of {law.dim} dimensions, not {wanted}")
         if verify:
             self.verify_rows()
+
+    def _check_shape(self, wanted: tuple[int, int]) -> None:
+        with safe_open(self.file, framework="numpy") as file:
+            rows = file.get_slice("rows")
+            shape, dtype = tuple(rows.get_shape()), rows.get_dtype()
+        if shape != wanted or dtype != "I16":
+            raise ReleaseError(f"rows are {dtype} of shape {shape}, the manifest says I16 of {wanted}")

@@ -104,8 +104,10 @@ def test_a_wrong_value_is_named_and_nothing_is_spent(spark: Any, tmp_path: Path)
 def test_what_spark_cannot_do_is_refused_before_a_job_runs(spark: Any, tmp_path: Path) -> None:
     frame = spark.range(10)
     schema = Schema(columns=(Column(name="id", kind=Kind.INTEGER, bounds=(0, 50), missing=False),))
-    with pytest.raises(TableError, match="take kind aggregates"):
-        release(frame, schema, epsilon=1.0, kind="records", anyway=True)
+    with pytest.raises(TableError, match="leave subsample out"):
+        release(frame, schema, epsilon=1.0, kind="records", subsample=0.5, anyway=True)
+    with pytest.raises(TableError, match="never ends"):
+        release(spark.readStream.format("rate").load(), schema, epsilon=1.0, anyway=True)
     missing = Schema(columns=(Column(name="idd", kind=Kind.INTEGER, bounds=(0, 50), missing=False),))
     with pytest.raises(TableError, match="no column 'idd'; it has id"):
         release(frame, missing, epsilon=1.0, anyway=True)
@@ -197,5 +199,8 @@ def test_the_command_has_spark_count(tmp_path: Path) -> None:
 def test_the_page_runs_as_printed(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Path(__file__).resolve().parents[3] / "docs" / "engines-spark.md"
     monkeypatch.chdir(tmp_path)
-    exec(page.read_text(encoding="utf-8").split("```python")[1].split("```")[0], {})
-    assert (tmp_path / "people.release").exists()
+    names: dict[str, Any] = {}
+    for block in page.read_text(encoding="utf-8").split("```python")[1:]:
+        exec(block.split("```")[0], names)
+    assert (tmp_path / "people.release").is_file()
+    assert (tmp_path / "rows.release").is_dir()

@@ -1,4 +1,4 @@
-"""A release on a real cluster, two workers on this machine, one of whose executors is killed in the middle of it."""
+"""Releases on a real cluster, two workers on this machine, executors of which are killed in the middle."""
 
 import os
 import signal
@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from spark_support import environment, require_spark
 
+from microtome.private import RunSettings
 from support import FixedRandomness, people, people_schema, publish
 
 DRIVER = Path(__file__).parent / "cluster_driver.py"
@@ -71,35 +73,49 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]
             process.wait()
 
 
+def kill_executors(worker: subprocess.Popen[bytes]) -> None:
+    executors = children(worker.pid)
+    assert executors
+    for executor in executors:
+        os.kill(executor, signal.SIGKILL)
+
+
+def was_tried_again(traces: Path) -> bool:
+    return any(trace.name.split("-")[1] != "0" for trace in traces.iterdir())
+
+
 @pytest.mark.slow
-def test_a_killed_executor_changes_nothing(tmp_path: Path) -> None:
+def test_killed_executors_change_nothing(tmp_path: Path) -> None:
+    """One is killed in a pass that counts, and one while noisy rows are made."""
     require_spark()
     if not Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists():
         pytest.skip("the system does not tell which process has started which")
-    table, output, traces = people(900), tmp_path / "cluster.release", tmp_path / "traces"
+    table, traces = people(900), tmp_path / "traces"
     traces.mkdir()
     pq.write_table(table, tmp_path / "people.parquet")
-    publish(
-        table,
-        people_schema(),
-        tmp_path / "here.release",
-        kind="aggregates",
-        epsilon=3.0,
-        randomness=FixedRandomness(5),
-    )
+    run = RunSettings(threads=1, block_entries=1 << 14, bin_entries=1 << 13)
+    options: dict[str, Any] = {"kind": "aggregates", "epsilon": 3.0, "randomness": FixedRandomness(5), "run": run}
+    publish(table, people_schema(), tmp_path / "here.release", **options)
     with cluster(tmp_path) as (master, workers), (tmp_path / "driver.log").open("wb") as log:
-        command = [sys.executable, str(DRIVER), master, str(tmp_path / "people.parquet"), str(traces), str(output)]
+        command = [sys.executable, str(DRIVER), master, str(tmp_path / "people.parquet"), str(traces), str(tmp_path)]
         driver = subprocess.Popen(command, env=environment(), stdout=log, stderr=log)
         try:
-            wait_for(lambda: len(list(traces.iterdir())) >= 3, 180, "tasks")
-            executors = children(workers[0].pid)
-            assert executors
-            for executor in executors:
-                os.kill(executor, signal.SIGKILL)
-            assert driver.wait(timeout=400) == 0, (tmp_path / "driver.log").read_text()[-3000:]
+            counting, making = traces / "aggregates", traces / "disturbed"
+            wait_for(lambda: counting.exists() and len(list(counting.iterdir())) >= 3, 400, "tasks")
+            kill_executors(workers[0])
+            wait_for((traces / "disturbed-slices").exists, 600, "noisy rows")
+            before = len(list(making.iterdir()))
+            wait_for(lambda: len(list(making.iterdir())) > before, 200, "tasks that make them")
+            kill_executors(workers[1])
+            assert driver.wait(timeout=500) == 0, (tmp_path / "driver.log").read_text()[-3000:]
         finally:
             driver.kill()
             driver.wait()
-    again = [trace for trace in traces.iterdir() if trace.name.split("-")[1] != "0"]
-    assert again, "no task was started again: the executor was not killed in the middle"
-    assert output.read_bytes() == (tmp_path / "here.release").read_bytes()
+    assert was_tried_again(counting), "the executor was not killed in the middle"
+    assert was_tried_again(making), "the executor was not killed in the middle"
+    assert (tmp_path / "aggregates.release").read_bytes() == (tmp_path / "here.release").read_bytes()
+    disturbed, undisturbed = tmp_path / "disturbed.release", tmp_path / "undisturbed.release"
+    names = sorted(path.name for path in disturbed.iterdir())
+    assert len(names) > 2
+    assert names == sorted(path.name for path in undisturbed.iterdir())
+    assert all((disturbed / name).read_bytes() == (undisturbed / name).read_bytes() for name in names)

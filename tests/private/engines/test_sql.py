@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from postgres_server import postgres
 from test_spark import NASTY, NASTY_SCHEMA
 
+import postgresql
 from microtome import release, sql_table
 from microtome.accounting import Ledger
 from microtome.errors import ParameterError, TableError
@@ -50,7 +50,7 @@ def in_duckdb(table: pa.Table) -> Any:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with postgres() as address:
+    with postgresql.server() as address:
         yield address
 
 
@@ -160,7 +160,7 @@ def counted_by(counter: Any, histogram: Any, schema: Schema) -> Any:
     tally = SearchTally(())
     tally._findings, tally.asked = [type("One", (), {"index": 0})()], [[Question("one", histogram)]]
     with counter.held():
-        counter.fill(tally, schema, 1)
+        counter.fill(tally, schema, 1, lambda done, total: None)
     return histogram.counts
 
 

@@ -24,11 +24,12 @@ import pyarrow as pa
 from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.extras import how_to_install
 from microtome.private.engines.sent_counts import add_bytes, to_bytes
-from microtome.private.passes import TableTally
+from microtome.private.engines.spark_jobs import ORIGIN, Batches, columns_of, partition_table, run, watched
+from microtome.private.engines.spark_rows import SparkRows
+from microtome.private.passes import TableTally, Told
 from microtome.private.table import PrivateTable
 from microtome.schema import Column, Schema
 
-ORIGIN = "the Spark frame"
 _MESSAGE = pa.schema(
     [("partitions", pa.list_(pa.int64())), ("rows", pa.int64()), ("counts", pa.binary()), ("problem", pa.string())]
 )
@@ -37,13 +38,23 @@ _MESSAGE_IN_SPARK = "partitions array<bigint>, rows bigint, counts binary, probl
 _MOST_AT_ONCE = 64
 """Messages that the driver takes; more are merged in groups on the way to it."""
 
-Batches = Iterable[pa.RecordBatch]
-
 
 def open_spark(frame: Any) -> PrivateTable:
     """A Spark frame, none of whose rows come here."""
+    if ".connect." in type(frame).__module__:
+        raise TableError(
+            f"{ORIGIN} is one of Spark Connect, whose driver is elsewhere; run this where that driver is, or write the "
+            "frame to Parquet and release that"
+        )
+    if frame.isStreaming:
+        raise TableError(f"{ORIGIN} never ends: it is a stream; write what came so far to Parquet and release that")
     return PrivateTable(
-        origin=ORIGIN, types=_types(frame), num_rows=None, stream=_refuse_streaming, counter=SparkCounter(frame=frame)
+        origin=ORIGIN,
+        types=_types(frame),
+        num_rows=None,
+        stream=_refuse_streaming,
+        counter=SparkCounter(frame=frame),
+        writer=SparkRows(frame=frame),
     )
 
 
@@ -65,7 +76,7 @@ def parquet_on_spark(path: Path, master: str | None) -> Iterator[Any]:
             f"Spark does not start: {first}; it needs Java 17 or newer, and a master in reach"
         ) from error
     try:
-        yield _run(lambda: session.read.parquet(str(path.resolve())))
+        yield run(lambda: session.read.parquet(str(path.resolve())))
     finally:
         session.stop()
 
@@ -78,33 +89,32 @@ class SparkCounter:
 
     def num_rows(self) -> int:
         """How many rows there are."""
-        return int(_run(self.frame.count))
+        return int(run(self.frame.count))
 
     def held(self) -> AbstractContextManager[None]:
         """A frame is read again for every pass; one that has another number of rows then is refused."""
         return nullcontext()
 
-    def fill(self, tally: TableTally, schema: Schema, block_rows: int) -> int:
+    def fill(self, tally: TableTally, schema: Schema, block_rows: int, told: Told) -> int:
         """Count all rows; gives their number."""
-        wanted = self.frame.select([f"`{name.replace('`', '``')}`" for name in schema.names])
-        sent = wanted.mapInArrow(partition_counter(tally, schema, block_rows), _MESSAGE_IN_SPARK)
+        counter = partition_counter(tally, schema, block_rows)
+        sent = columns_of(self.frame, schema).mapInArrow(counter, _MESSAGE_IN_SPARK)
         groups = _num_groups(self.frame)
         if groups > 1:
             sent = sent.repartition(groups, "partitions").mapInArrow(group_merger(tally), _MESSAGE_IN_SPARK)
-        return merged(tally, (row.asDict() for row in _run(sent.collect)))[1]
+        with watched(self.frame, told):
+            messages = run(sent.collect)
+        return merged(tally, (row.asDict() for row in messages))[1]
 
 
 def partition_counter(tally: TableTally, schema: Schema, block_rows: int) -> Callable[[Batches], Iterator[Any]]:
     """What a task does: counts the rows of its partition, and sends one message."""
 
     def count(batches: Batches) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
         from microtome.private.engines.spark import counted_partition
+        from microtome.private.engines.spark_jobs import task_context
 
-        task = TaskContext.get()
-        assert task is not None, "tasks run on executors"
-        yield counted_partition(task.partitionId(), batches, tally, schema, block_rows)
+        yield counted_partition(task_context().partitionId(), batches, tally, schema, block_rows)
 
     return count
 
@@ -113,11 +123,9 @@ def counted_partition(
     number: int, batches: Batches, tally: TableTally, schema: Schema, block_rows: int
 ) -> pa.RecordBatch:
     """The message of one partition."""
-    types: dict[str, pa.DataType] = dict.fromkeys(schema.names, pa.null())
-    table = PrivateTable(origin=ORIGIN, types=types, num_rows=None, stream=lambda _: iter(batches))
     tally, rows = deepcopy(tally), 0  # a copy is empty, whatever was counted before
     try:
-        for block in table.blocks(schema, block_rows):
+        for block in partition_table(batches, schema).blocks(schema, block_rows):
             tally.add(block)
             rows += block.num_rows
     except MicrotomeError as error:
@@ -173,10 +181,7 @@ def _message(partitions: list[int], rows: int, counts: bytes | None, problem: st
 
 def _num_groups(frame: Any) -> int:
     """In how many groups messages are merged on the way: 1 if the driver takes them as they are."""
-    try:
-        partitions = int(frame.rdd.getNumPartitions())
-    except Exception:  # a frame of Spark Connect does not tell: the driver takes all messages
-        return 1
+    partitions = int(run(lambda: frame.rdd.getNumPartitions()))
     return 1 if partitions <= _MOST_AT_ONCE else math.isqrt(partitions)
 
 
@@ -197,18 +202,3 @@ def _types(frame: Any) -> dict[str, pa.DataType]:
 
 def _refuse_streaming(_: Sequence[Column]) -> Iterator[pa.RecordBatch]:
     raise TableError(f"{ORIGIN} is counted where it is; its rows are not read here. Give a file or a frame in memory")
-
-
-def _run(action: Callable[[], Any]) -> Any:
-    """Run a job; one that Spark gives up is an error of ours, without its trace."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    try:
-        return action()
-    except (Py4JError, PySparkException, OSError) as error:
-        first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise TableError(
-            f"{ORIGIN}: Spark gave up: {first.strip()}; nothing was written. Spark's own log says more; executors need "
-            "the same version of microtome, numpy and pyarrow as the driver"
-        ) from error

@@ -9,10 +9,10 @@ whoever asks. The reservation in the ledger comes before it; what is asked earli
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import combinations, count
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from microtome.private.histograms import (
     Histogram,
 )
 from microtome.private.level_tally import LevelTally
-from microtome.private.passes import TableTally
+from microtome.private.passes import TableTally, Told
 from microtome.private.profile import Tally
 from microtome.private.searching import SearchTally
 from microtome.private.second_round import TripleTally
@@ -70,11 +70,19 @@ def sql_table(connection: Any, query: str) -> PrivateTable:
 
 @dataclass(frozen=True, kw_only=True)
 class SqlCounter:
-    """Has a database count the rows of a query."""
+    """Has a database count the rows of a query.
+
+    Attributes:
+        connection: Where to ask.
+        query: What gives the rows.
+        dialect: How to ask.
+        asked: Called after every question.
+    """
 
     connection: Any
     query: str
     dialect: SqlDialect
+    asked: Callable[[], None] = lambda: None
 
     def num_rows(self) -> None:
         """Nothing is asked of the rows before the promise is reserved."""
@@ -95,9 +103,15 @@ class SqlCounter:
         with self._transaction(self.dialect.begin):
             yield
 
-    def fill(self, tally: TableTally, schema: Schema, block_rows: int) -> int:
+    def fill(self, tally: TableTally, schema: Schema, block_rows: int, told: Told) -> int:
         """Count all rows; gives their number."""
         del block_rows  # the database takes as many at a time as it likes
+        queries = 1 + _num_queries(tally)
+        rows = replace(self, asked=_steps(told, queries))._fill(tally, schema)
+        told(queries, queries)
+        return rows
+
+    def _fill(self, tally: TableTally, schema: Schema) -> int:
         questions = Questions.of(self.query, schema, self._families_now(schema), self.dialect)
         rows = int(self._ask(questions.number_of_rows())[0][0])
         match tally:
@@ -160,14 +174,12 @@ class SqlCounter:
     def _pairs(self, questions: Questions, codebook: Codebook, tally: AggregateTally) -> pa.Array:
         plan, starts = tally.plan, [block.start for block in codebook.blocks]
         counts = np.zeros((plan.num_parts, codebook.dim, codebook.dim), np.int64)
-        columns = range(len(codebook.codes))
-        sets = [(column,) for column in columns] + list(combinations(columns, 2))
         if plan.focus is not None:
             part = _mapped(f"level_{plan.focus}", plan.groups)
         else:
             part = "0" if plan.pivot is None else f"level_{plan.pivot}"
         levels = [questions.cell(place, code.cells, code.levels) for place, code in enumerate(codebook.codes)]
-        for group in _chunks(sets):
+        for group in _chunks(_pair_sets(codebook)):
             for places, values, number in self._tables(questions, levels, part, group):
                 *own, last = (starts[place] + value for place, value in zip(places, values[1:], strict=True))
                 first = own[0] if own else last
@@ -226,6 +238,7 @@ class SqlCounter:
     def _ask(self, statement: str) -> Rows:
         with _told():
             rows: Rows = self._execute(statement).fetchall()
+        self.asked()
         return rows
 
     def _described(self, statement: str) -> list[tuple[str, str]]:
@@ -235,6 +248,33 @@ class SqlCounter:
     def _execute(self, statement: str) -> Any:
         with _told():
             return self.connection.execute(statement)
+
+
+def _num_queries(tally: TableTally) -> int:
+    """How often the database is asked for a tally, beside the number of rows."""
+    match tally:
+        case SearchTally():
+            return len(tally.checked) + len(tally.questions)
+        case Tally():
+            return len(tally.questions)
+        case LevelTally(codebook=codebook, counts=AggregateTally()):
+            return len(_chunks(_pair_sets(codebook)))
+        case LevelTally(counts=TripleTally() as triples):
+            return len(_chunks(list(triples.candidates)))
+        case _:
+            raise MicrotomeError(f"{type(tally).__name__} is not counted in a database; nothing is released")
+
+
+def _steps(told: Told, total: int) -> Callable[[], None]:
+    """Tells of one step more each time, but for the last: whoever has taken all of them says so."""
+    numbers = count(1)
+    return lambda: told(min(next(numbers), total - 1), total)
+
+
+def _pair_sets(codebook: Codebook) -> list[tuple[int, ...]]:
+    """The tables of levels of aggregates: of each column, and of each two."""
+    columns = range(len(codebook.codes))
+    return [*((column,) for column in columns), *combinations(columns, 2)]
 
 
 def _dense(rows: Rows, column: Column, size: int) -> NDArray[np.int64]:

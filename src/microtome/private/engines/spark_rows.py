@@ -1,0 +1,304 @@
+"""Noisy rows of a Spark frame, made by the executors that hold the records and written by them, in random order.
+
+    partition ─► blocks ─► noise keyed by (secret, partition, block) ─► every row to a shard drawn for it
+              ─► the rows of a shard, in order of partition and block ─► a keyed permutation ─► a file
+
+Whatever a task draws follows from the secret and from where its records are: a task that is run again does the same
+again, to the last bit, so nothing is looked at twice. A frame that gives other records then, or the same in another
+order, would mix two runs of a task; every block is sent with a checksum to all shards, and shards that have seen
+different ones are refused.
+
+The secret is needed by tasks and must not be written anywhere. Functions that Spark sends may be kept on disks, and
+properties of a job may be listed in logs. So it is sent in two halves, one each way, either of which tells nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from microtome.errors import MicrotomeError, TableError
+from microtome.private.engines.spark_jobs import (
+    ORIGIN,
+    Batches,
+    columns_of,
+    partition_table,
+    run,
+    task_context,
+    watched,
+)
+from microtome.private.passes import Shard, Told
+from microtome.private.randomness import KeyedRandomness
+from microtome.private.sliced_rows import NoisyBlocks, SlicedRows
+from microtome.private.slicing import SlicingMechanism
+from microtome.published.shards import shard_name, write_shard
+from microtome.schema import Codebook, Schema
+
+_PIECE = pa.schema(
+    [
+        ("shard", pa.int32()),
+        ("partition", pa.int64()),
+        ("block", pa.int64()),
+        ("size", pa.int64()),
+        ("digest", pa.binary()),
+        ("rows", pa.binary()),
+        ("problem", pa.string()),
+    ]
+)
+"""What a block sends to a shard: some of its rows, and what all of it was like; or why there is nothing."""
+_PIECE_IN_SPARK = "shard int, partition bigint, block bigint, size bigint, digest binary, rows binary, problem string"
+_WRITTEN = pa.schema(
+    [
+        ("shard", pa.int32()),
+        ("rows", pa.int64()),
+        ("digest", pa.string()),
+        ("seen", pa.binary()),
+        ("problem", pa.string()),
+    ]
+)
+"""What a shard tells: its rows and their checksum, and what blocks it has seen."""
+_WRITTEN_IN_SPARK = "shard int, rows bigint, digest string, seen binary, problem string"
+_SECRET = "microtome.secret"
+"""The property of a job that has half of the key. Spark leaves out of its logs what is called secret."""
+_LEAST_PIECE = 64
+"""Rows that a block sends to a shard, on average: fewer, and messages outgrow what they carry."""
+_PADDING = -1
+"""The partition of null rows, which are in no frame."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowTask:
+    """What executors are told: public facts alone, and half of the key, which is none.
+
+    Attributes:
+        codebook: The code of the rows.
+        schema: What is public about the frame.
+        directions: The matrix U.
+        noise_scale: The standard deviation σ.
+        nonnegative: Whether rows are clipped to non-negative coordinates too.
+        block_rows: Records a block.
+        piece_rows: Records with a stream of their own.
+        num_shards: Files to write.
+        half: Half of the key.
+    """
+
+    codebook: Codebook
+    schema: Schema
+    directions: NDArray[np.float64]
+    noise_scale: float
+    nonnegative: bool
+    block_rows: int
+    piece_rows: int
+    num_shards: int
+    half: bytes
+
+    def key(self) -> KeyedRandomness:
+        """The whole key, on an executor."""
+        other = task_context().getLocalProperty(_SECRET)
+        if other is None:
+            raise MicrotomeError("the key of the noise did not come with the job; nothing is released")
+        return KeyedRandomness(_either(self.half, bytes.fromhex(other)))
+
+    def noisy(self, randomness: KeyedRandomness) -> NoisyBlocks:
+        """What makes noisy rows, under noise of this key."""
+        slicing = SlicingMechanism(
+            directions=self.directions,
+            noise_scale=self.noise_scale,
+            nonnegative=self.nonnegative,
+            randomness=randomness,
+        )
+        return NoisyBlocks(
+            codebook=self.codebook, slicing=slicing, block_rows=self.block_rows, piece_rows=self.piece_rows
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkRows:
+    """Has the executors of a Spark frame make and write noisy rows."""
+
+    frame: Any
+
+    def write(
+        self, rows: SlicedRows, num_records: int, schema: Schema, folder: Path, secret: bytes, told: Told
+    ) -> list[Shard]:
+        """Write all rows to shards of a folder that driver and executors share."""
+        half = secrets.token_bytes(len(secret))
+        task = row_task(rows, schema, half)
+        with _property(self.frame, _SECRET, _either(secret, half).hex()), watched(self.frame, told):
+            found = run(lambda: self._job(task, rows.num_rows - num_records, folder).collect())
+        shards = checked([row.asDict() for row in found], task.num_shards, rows.num_rows)
+        for left in set(folder.iterdir()) - {folder / shard_name(number) for number in range(task.num_shards)}:
+            left.unlink()  # of tasks that were killed
+        return shards
+
+    def _job(self, task: RowTask, missing: int, folder: Path) -> Any:
+        """The frame of what shards tell; to collect it is the work."""
+        pieces = columns_of(self.frame, task.schema).mapInArrow(_maker(task), _PIECE_IN_SPARK)
+        if missing > 0:
+            blocks = -(-missing // task.block_rows)
+            null = self.frame.sparkSession.range(0, blocks, 1, min(blocks, _most_tasks(self.frame)))
+            pieces = pieces.unionByName(null.mapInArrow(_padder(task, missing), _PIECE_IN_SPARK))
+        by_shard = pieces.repartition(task.num_shards, "shard").sortWithinPartitions("shard", "partition", "block")
+        return by_shard.mapInArrow(_writer(task, str(folder)), _WRITTEN_IN_SPARK)
+
+
+def row_task(rows: SlicedRows, schema: Schema, half: bytes) -> RowTask:
+    """What executors are told of the rows that they are to make."""
+    noisy = rows.noisy
+    most = max(1, noisy.block_rows // _LEAST_PIECE)
+    return RowTask(
+        codebook=rows.codebook,
+        schema=schema,
+        directions=rows.slicing.directions,
+        noise_scale=rows.slicing.noise_scale,
+        nonnegative=rows.slicing.nonnegative,
+        block_rows=noisy.block_rows,
+        piece_rows=noisy.piece_rows,
+        num_shards=min(rows.num_bins, most),
+        half=half,
+    )
+
+
+def noisy_partition(number: int, batches: Batches, task: RowTask, key: KeyedRandomness) -> Iterator[pa.RecordBatch]:
+    """What a partition sends to all shards, block by block."""
+    own = KeyedRandomness(key.subkey(f"partition/{number}"))
+    noisy = task.noisy(own)
+    try:
+        for block, records in enumerate(partition_table(batches, task.schema).blocks(task.schema, task.block_rows)):
+            yield _dealt(number, block, noisy((block, records)), task.num_shards, own)
+    except MicrotomeError as error:
+        yield _batch(_PIECE, [(0, number, 0, 0, b"", b"", str(error))])
+
+
+def null_blocks(numbers: Iterable[int], count: int, task: RowTask, key: KeyedRandomness) -> Iterator[pa.RecordBatch]:
+    """The same of null rows, ``count`` in all, of which a block has as many as a block of records."""
+    own = KeyedRandomness(key.subkey(f"partition/{_PADDING}"))
+    noisy = task.noisy(own)
+    for block in numbers:
+        size = min(task.block_rows, count - block * task.block_rows)
+        yield _dealt(_PADDING, block, noisy((block, size)), task.num_shards, own)
+
+
+def _dealt(
+    partition: int, block: int, rows: NDArray[np.int16], num_shards: int, randomness: KeyedRandomness
+) -> pa.RecordBatch:
+    """The rows of a block, each for a shard that is drawn for it; every shard gets a message, if an empty one."""
+    drawn = randomness.stream("shard", block).integers(0, num_shards, size=len(rows))
+    grouped = rows[np.argsort(drawn, kind="stable")]
+    ends = np.cumsum(np.bincount(drawn, minlength=num_shards)).tolist()
+    whole = hashlib.blake2b(rows.data, digest_size=16).digest()
+    starts = [0, *ends[:-1]]
+    return _batch(
+        _PIECE,
+        [
+            (shard, partition, block, len(rows), whole, grouped[start:end].tobytes(), None)
+            for shard, (start, end) in enumerate(zip(starts, ends, strict=True))
+        ],
+    )
+
+
+def written_shards(batches: Batches, folder: str, task: RowTask, key: KeyedRandomness) -> Iterator[pa.RecordBatch]:
+    """Write the shards whose pieces come, sorted by shard, partition and block."""
+    pieces = (piece for batch in batches for piece in batch.to_pylist())
+    for shard, own in groupby(pieces, key=lambda piece: piece["shard"]):
+        seen, parts, last = hashlib.blake2b(digest_size=16), [], None
+        problem = None
+        for piece in own:
+            place = piece["partition"], piece["block"]
+            problem = problem or piece["problem"] or (_TWICE if place == last else None)
+            seen.update(f"{place} {piece['size']} {piece['digest'].hex()}\n".encode())
+            parts.append(np.frombuffer(piece["rows"], np.int16))
+            last = place
+        if problem is not None:
+            yield _batch(_WRITTEN, [(shard, 0, "", b"", problem)])
+            continue
+        rows = np.concatenate(parts).reshape(-1, task.directions.shape[1])
+        order = key.stream("shuffle", shard).permutation(len(rows))
+        told = (shard, len(rows), write_shard(Path(folder), shard, rows[order]), seen.digest(), None)
+        yield _batch(_WRITTEN, [told])
+
+
+def checked(found: list[dict[str, Any]], num_shards: int, num_rows: int) -> list[Shard]:
+    """The shards in order; refuses any but one set of all rows, made of the same blocks."""
+    for problem in (one["problem"] for one in found if one["problem"] is not None):
+        raise TableError(problem)
+    found = sorted(found, key=lambda one: one["shard"])
+    if [one["shard"] for one in found] != list(range(num_shards)):
+        raise MicrotomeError("Spark has not written every shard once; nothing is released, start again")
+    if len({bytes(one["seen"]) for one in found}) != 1:
+        raise TableError(_UNSTEADY)
+    if sum(one["rows"] for one in found) != num_rows:
+        raise TableError(f"{ORIGIN} changed while it was read; start again with a fixed copy")
+    return [Shard(num_rows=one["rows"], digest=one["digest"]) for one in found]
+
+
+_TWICE = "Spark has sent a block twice; nothing is released, start again"
+_UNSTEADY = (
+    f"{ORIGIN} gave other rows, or the same in another order, when a task was run again; write it to Parquet and "
+    "release that"
+)
+
+
+def _maker(task: RowTask) -> Callable[[Batches], Iterator[Any]]:
+    def make(batches: Batches) -> Iterator[pa.RecordBatch]:
+        from microtome.private.engines.spark_jobs import task_context
+        from microtome.private.engines.spark_rows import noisy_partition
+
+        yield from noisy_partition(task_context().partitionId(), batches, task, task.key())
+
+    return make
+
+
+def _padder(task: RowTask, count: int) -> Callable[[Batches], Iterator[Any]]:
+    def pad(batches: Batches) -> Iterator[pa.RecordBatch]:
+        from microtome.private.engines.spark_rows import null_blocks
+
+        yield from null_blocks((n for batch in batches for n in batch.column(0).to_pylist()), count, task, task.key())
+
+    return pad
+
+
+def _writer(task: RowTask, folder: str) -> Callable[[Batches], Iterator[Any]]:
+    def write(batches: Batches) -> Iterator[pa.RecordBatch]:
+        from microtome.private.engines.spark_rows import written_shards
+
+        yield from written_shards(batches, folder, task, task.key())
+
+    return write
+
+
+def _batch(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)], schema=schema
+    )
+
+
+def _either(first: bytes, second: bytes) -> bytes:
+    """Where two texts of bits differ: of a key and random bits the other half, and of both halves the key."""
+    return bytes(one ^ other for one, other in zip(first, second, strict=True))
+
+
+def _most_tasks(frame: Any) -> int:
+    return int(frame.sparkSession.sparkContext.defaultParallelism)
+
+
+@contextmanager
+def _property(frame: Any, name: str, value: str) -> Iterator[None]:
+    """A property of the jobs that are started here."""
+    context = frame.sparkSession.sparkContext
+    context.setLocalProperty(name, value)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(name, None)

@@ -1,0 +1,79 @@
+"""Spark's tasks, run here one after the other: what they send, without a cluster to send it over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from microtome.private.engines.spark import counted_partition, merged
+from microtome.private.engines.spark_rows import (
+    RowTask,
+    checked,
+    noisy_partition,
+    null_blocks,
+    row_task,
+    written_shards,
+)
+from microtome.private.randomness import KeyedRandomness
+from microtome.private.table import PrivateTable
+
+Pieces = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Here:
+    """Counter and writer of a table in partitions; ``between`` may do something to what is sent between two stages."""
+
+    partitions: Sequence[pa.Table]
+    between: Callable[[Pieces, RowTask, KeyedRandomness], Pieces] = lambda pieces, task, key: pieces
+
+    def num_rows(self) -> int:
+        return sum(table.num_rows for table in self.partitions)
+
+    def held(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def fill(self, tally: Any, schema: Any, block_rows: int, told: Any) -> int:
+        sent = [
+            counted_partition(number, table.to_batches(), tally, schema, block_rows)
+            for number, table in enumerate(self.partitions)
+        ]
+        told(len(sent), len(sent))
+        return merged(tally, (row for batch in sent for row in batch.to_pylist()))[1]
+
+    def write(self, rows: Any, num_records: int, schema: Any, folder: Path, secret: bytes, told: Any) -> Any:
+        task, key = row_task(rows, schema, b""), KeyedRandomness(secret)
+        pieces = self.between(sent_by(self.partitions, rows.num_rows - num_records, task, key), task, key)
+        pieces.sort(key=lambda piece: (piece["shard"], piece["partition"], piece["block"]))
+        batch = pa.RecordBatch.from_pylist(pieces)
+        written = [row for one in written_shards([batch], str(folder), task, key) for row in one.to_pylist()]
+        told(1, 1)
+        return checked(written, task.num_shards, rows.num_rows)
+
+
+def sent_by(partitions: Sequence[pa.Table], missing: int, task: RowTask, key: KeyedRandomness) -> Pieces:
+    """All pieces of the partitions and of null rows."""
+    batches = [
+        batch
+        for number, table in enumerate(partitions)
+        for batch in noisy_partition(number, table.to_batches(), task, key)
+    ]
+    batches += list(null_blocks(range(-(-missing // task.block_rows)), missing, task, key))
+    return [piece for batch in batches for piece in batch.to_pylist()]
+
+
+def in_partitions(table: pa.Table, rows: int, **options: Any) -> PrivateTable:
+    """A table as Spark holds it, in partitions of so many rows."""
+    parts = [table.slice(first, rows) for first in range(0, table.num_rows, rows)]
+    types = dict(zip(table.schema.names, table.schema.types, strict=True))
+    here = Here(partitions=parts, **options)
+
+    def refused(_: Any) -> Any:
+        raise AssertionError("rows are not read here")
+
+    return PrivateTable(origin="the frame", types=types, num_rows=None, stream=refused, counter=here, writer=here)
