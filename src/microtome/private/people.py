@@ -49,6 +49,7 @@ class PeopleTable:
     tables: Mapping[int, pa.Table]
     most_rows: int
     counter: None = None
+    writer: None = None
 
     def blocks(self, schema: Schema, rows: int) -> Iterator[TableBlock]:
         """All rows in blocks of about so many, whole people in each."""
