@@ -8,6 +8,7 @@ Everything after it is post-processing: ``mt.Synthesizer``, ``mt.report``.
 from __future__ import annotations
 
 import shutil
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from functools import partial
@@ -19,7 +20,20 @@ from microtome.accounting import Ledger, dataset_name, default_delta
 from microtome.errors import OutputError, ParameterError, noted
 from microtome.forecasting.foresight import foresee, foresee_images
 from microtome.images import ImageSchema, ImageSet
-from microtome.private import Door, ImageSource, PrivateImages, Source, SystemRandomness, TableSource, open_table
+from microtome.private import (
+    Door,
+    ImageSource,
+    PeopleTable,
+    PrivateImages,
+    PrivateTable,
+    Source,
+    SystemRandomness,
+    TableSource,
+    fresh_key,
+    open_table,
+    people_of,
+    require_confirmed,
+)
 from microtome.private.arrow_stream import is_of_data_sets
 from microtome.private.image_rows import open_images
 from microtome.private.spool import is_read_once, read_again
@@ -27,6 +41,7 @@ from microtome.private.stored_file import local_files, names_one_place
 from microtome.published import Artefact, ImageRelease, Release, keep_temporary
 from microtome.published.signature import Signer
 from microtome.schema import Schema
+from microtome.schema.view import view_of
 from microtome.schema_file import load_schema
 from microtome.settings import PrivacySettings, RunSettings
 
@@ -139,8 +154,8 @@ def release(
         _refuse_own_input(
             Path(output), (*_files(source), *_files(schema), *_files(ledger), *_files(sign), *_files(like))
         )
-    with read_again(source, run.progress) as rows:
-        private = _opened(rows, schema, settings, run, anyway=anyway, like=other)
+    with read_again(source, run.progress) as rows, ExitStack() as held:
+        private = _opened(rows, schema, settings, run, held, anyway=anyway, like=other)
         if privacy is None and options.get("delta") is None:
             settings = replace(settings, delta=default_delta(settings.public_size(private.num_records)))
         door = Door(settings=settings, run=run, ledger=Ledger.of(ledger), dataset=name, randomness=SystemRandomness())
@@ -189,19 +204,19 @@ def _opened(
     schema: Schema | ImageSchema | str | Path | None,
     settings: PrivacySettings,
     run: RunSettings,
+    held: ExitStack,
     *,
     anyway: bool,
     like: Release | None,
 ) -> Source:
-    """What is released."""
+    """What is released; ``held`` holds what has to be cleared away afterwards."""
     match schema:
         case str() | Path():
-            return _opened(source, load_schema(schema), settings, run, anyway=anyway, like=like)
+            return _opened(source, load_schema(schema), settings, run, held, anyway=anyway, like=like)
         case None if like is not None:
-            return _opened(source, like.schema, settings, run, anyway=anyway, like=like)
+            return _opened(source, like.schema, settings, run, held, anyway=anyway, like=like)
         case Schema():
-            table = open_table(source, schema.file)
-            table = table if settings.neighbours.protects_count else table.counted(schema)
+            table = _rows(open_table(source, schema.file), schema, settings, run, held)
             return TableSource(table=table, schema=schema, foresee=partial(foresee, anyway=anyway), like=like)
         case ImageSchema() if anyway or like is not None:
             raise ParameterError("anyway and like are for tables; there is no forecast and no codebook of images")
@@ -210,6 +225,20 @@ def _opened(
             return ImageSource(images=PrivateImages(open_images(source), schema))
         case _:
             raise ParameterError(f"schema is {type(schema).__name__}; it must be a Schema, an ImageSchema, or a path")
+
+
+def _rows(
+    table: PrivateTable, schema: Schema, settings: PrivacySettings, run: RunSettings, held: ExitStack
+) -> PrivateTable | PeopleTable:
+    """The rows of a table, or those that are kept of its people; their number is known where it is public."""
+    hides_count = settings.neighbours.protects_count
+    if schema.unit is None:
+        return table if hides_count else table.counted(schema)
+    require_confirmed(schema)
+    gathered = people_of(
+        table, schema, view_of(schema), key=fresh_key(), progress=run.progress, count_is_public=not hides_count
+    )
+    return held.enter_context(gathered)
 
 
 def _signed(door: Door, private: Source, signer: Signer | None, path: Path) -> Artefact:

@@ -18,11 +18,13 @@ class _Relation:
 
     Attributes:
         describes: The relation in one sentence.
+        describes_people: The same where a person may have several rows, all of which are protected together.
         records_changed: Records that differ: one that is there or is not, or two, the old one and the new.
         protects_count: Whether the number of records is protected too.
     """
 
     describes: str
+    describes_people: str
     records_changed: int
     protects_count: bool
 
@@ -38,6 +40,10 @@ class Neighbours(StrEnum):
     def describes(self) -> str:
         """The relation in one sentence."""
         return self._relation.describes
+
+    def described(self, *, people: bool) -> str:
+        """The relation in one sentence, of records or of people with everything that they contributed."""
+        return self._relation.describes_people if people else self._relation.describes
 
     @property
     def protects_count(self) -> bool:
@@ -94,6 +100,9 @@ class Neighbours(StrEnum):
 _RELATIONS = {
     Neighbours.BLANK_ONE: _Relation(
         describes="One person's record is replaced by an empty one; the number of records is public.",
+        describes_people=(
+            "Everything that one person contributed, all rows, is replaced by nothing; the number of people is public."
+        ),
         records_changed=1,
         protects_count=False,
     ),
@@ -101,11 +110,19 @@ _RELATIONS = {
         describes=(
             "One person's record is added or removed; the number of records is hidden by padding to a public capacity."
         ),
+        describes_people=(
+            "One person is added or removed with everything that they contributed, all rows; the number of people is "
+            "protected."
+        ),
         records_changed=1,
         protects_count=True,
     ),
     Neighbours.REPLACE_ONE: _Relation(
         describes="One person's record is replaced by any other record; the number of records is public.",
+        describes_people=(
+            "Everything that one person contributed, all rows, is replaced by whatever another could contribute; the "
+            "number of people is public."
+        ),
         records_changed=2,
         protects_count=False,
     ),

@@ -308,7 +308,7 @@ def _promise(release: Release) -> PromiseFigures:
         epsilon=promise.epsilon,
         delta=promise.delta,
         neighbours=str(promise.neighbours),
-        neighbours_in_words=promise.neighbours.describes,
+        neighbours_in_words=promise.neighbours.described(people=release.manifest.is_of_people),
         kind=str(release.manifest.kind),
         holds=promise.private,
         in_words=tuple(promise_in_words(release)),

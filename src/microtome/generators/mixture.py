@@ -13,7 +13,8 @@ to its classes, in which the pivot is certain; the classes' shares are the weigh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -115,6 +116,17 @@ class MixtureGenerator(nn.Module):
     def draw(self, latent: Float[Tensor, "b 1"], generator: torch.Generator) -> Float[Tensor, "b d"]:
         """Encoded rows with levels drawn; the gradient is that of the probabilities (straight through)."""
         return self.layout.draw_encoded(self.probabilities(latent), generator)
+
+    def marginal(self, layout: RowLayout, places: Sequence[int]) -> MixtureGenerator:
+        """The same mixture of some columns only, whose code is given."""
+        with torch.no_grad():
+            parts = [self.components()[:, slice(*self.layout.blocks[place])] for place in places]
+            logits = torch.cat(parts, dim=1).clamp_min(torch.finfo(torch.float32).tiny).log()
+            settings = replace(self.settings, components=len(logits))
+            mixture = MixtureGenerator(layout, torch.ones(1, layout.dim), settings)
+            mixture.logits.copy_(logits)
+            mixture.cumulative.copy_(self.cumulative)
+        return mixture
 
     def match_margins(self, margins: Float[Tensor, "v d"], generator: torch.Generator) -> None:
         """Shift every level's logit, in all components of a class alike, until the class has these margins."""

@@ -5,20 +5,27 @@ from microtome.private.draft import draft_schema
 from microtome.private.image_rows import PrivateImages
 from microtome.private.image_source import ImageSource
 from microtome.private.opening import open_table
-from microtome.private.randomness import Randomness, SystemRandomness
-from microtome.private.table_source import TableSource
+from microtome.private.people import PeopleTable, people_of
+from microtome.private.randomness import Randomness, SystemRandomness, fresh_key
+from microtome.private.table import PrivateTable
+from microtome.private.table_source import TableSource, require_confirmed
 from microtome.settings import PrivacySettings, RunSettings
 
 __all__ = [
     "Door",
     "ImageSource",
+    "PeopleTable",
     "PrivacySettings",
     "PrivateImages",
+    "PrivateTable",
     "Randomness",
     "RunSettings",
     "Source",
     "SystemRandomness",
     "TableSource",
     "draft_schema",
+    "fresh_key",
     "open_table",
+    "people_of",
+    "require_confirmed",
 ]

@@ -44,6 +44,7 @@ from microtome.private.pair_counts import pair_counts
 from microtome.private.plan import unit_noise
 from microtome.private.randomness import LATTICE_GAP, Randomness, noisy_counts
 from microtome.private.second_round import MOST_COLUMNS, Round, plan_round, strongest_columns
+from microtome.private.weighting import ONE_ROW, Weighting
 from microtome.schema import WIDE, Codebook, Schema
 from microtome.schema.column_code import ColumnCode
 from microtome.settings import NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings
@@ -68,10 +69,12 @@ class TableBudget:
     Attributes:
         unit_noise: Noise of a single table of sensitivity 1 that fits beside the profile.
         events: What this pass does to the data, however the tables share the budget.
+        weighting: What one person's rows count for.
     """
 
     unit_noise: float
     events: tuple[Event, ...]
+    weighting: Weighting = ONE_ROW
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,6 +91,7 @@ class AggregatePlan:
         triple_noise: Noise of the counts of each pair of columns by group; 0 where not measured.
         round: What is left to a second round, which chooses tables of three columns.
         events: What this pass does to the data.
+        digits: Binary digits behind the point of what is counted.
     """
 
     pivot: int | None
@@ -99,6 +103,7 @@ class AggregatePlan:
     triple_noise: NDArray[np.float64]
     round: Round
     events: tuple[Event, ...]
+    digits: int = 0
 
     @property
     def num_parts(self) -> int:
@@ -151,7 +156,9 @@ def choose_focus(settings: PrivacySettings, schema: Schema) -> int | None:
     return schema.names.index(name)
 
 
-def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event]) -> TableBudget:
+def plan_tables(
+    settings: PrivacySettings, schema: Schema, spent: Sequence[Event], weighting: Weighting = ONE_ROW
+) -> TableBudget:
     """The least noise with which profile and tables together keep the promise.
 
     Failures are counted for all tables that there can be: columns of a single level, which only the profile tells, have
@@ -160,11 +167,11 @@ def plan_tables(settings: PrivacySettings, schema: Schema, spent: Sequence[Event
     columns = len(schema.columns)
     tables = columns * (columns - 1) // 2 + (0 if choose_pivot(settings, schema) is None else columns)
     tables += 0 if choose_focus(settings, schema) is None else (columns - 1) * (columns - 2) // 2
-    tables += settings.triples
-    touched = max(settings.neighbours.cells_changed * tables, 1)
+    tables += settings.triples + (columns if weighting.most_rows > 1 else 0)
+    touched = max(settings.neighbours.cells_changed * tables * weighting.most_rows, 1)
     failure = FailureEvent(probability=touched * LATTICE_GAP, reason="discrete noise of the tables")
     unit = unit_noise(settings, [*spent, failure])
-    return TableBudget(unit_noise=unit, events=(GaussianEvent(mu=1.0 / unit), failure))
+    return TableBudget(unit_noise=unit, events=(GaussianEvent(mu=1.0 / unit), failure), weighting=weighting)
 
 
 def plan_aggregates(
@@ -174,15 +181,19 @@ def plan_aggregates(
     budget: TableBudget,
     total: float,
     groups: NDArray[np.int64] | None = None,
+    measured: NDArray[np.bool_] | None = None,
 ) -> AggregatePlan:
     """How the tables of a codebook share the budget; ``total`` is the number of records as far as it is public.
 
-    ``groups`` are those of the levels of the focus where they are given with the codebook.
+    ``groups`` are those of the levels of the focus where they are given with the codebook, ``measured`` says which
+    pairs of columns are counted, where those are not all.
     """
     pivot = choose_pivot(settings, schema)
     num_classes = 1 if pivot is None else codebook.codes[pivot].num_levels
     target = None if schema.target is None else schema.names.index(schema.target)
+    counted = np.ones((len(codebook.codes),) * 2, dtype=bool) if measured is None else measured
     first, pairs = _table_weights(codebook, pivot, target)
+    pairs = np.where(counted, pairs, 0.0)
     focus = choose_focus(settings, schema)
     if focus is None:
         groups = np.zeros(1, np.int64)
@@ -190,7 +201,7 @@ def plan_aggregates(
         groups = level_groups(codebook.codes[focus])
     changed = settings.neighbours.cells_changed
     second = plan_round(
-        math.comb(min(len(_varied(codebook, pivot, focus)), MOST_COLUMNS), 3),
+        math.comb(min(len(_varied(codebook, pivot, focus, len(schema.columns))), MOST_COLUMNS), 3),
         MOST_GROUPS**3,
         unit_noise=budget.unit_noise,
         total=total,
@@ -199,6 +210,7 @@ def plan_aggregates(
     )
     noise = budget.unit_noise * math.sqrt(changed / (1.0 - second.share))
     triples = _triple_weights(codebook, focus, groups, total / (noise * math.sqrt(max(np.triu(pairs, 1).sum(), 1.0))))
+    triples = np.where(counted, triples, 0.0)
     weight = float(first.sum() + np.triu(pairs + triples, 1).sum())
     return AggregatePlan(
         pivot=pivot,
@@ -210,19 +222,24 @@ def plan_aggregates(
         triple_noise=_noise(triples, noise, weight),
         round=second,
         events=budget.events,
+        digits=budget.weighting.digits,
     )
 
 
-def _varied(codebook: Codebook, pivot: int | None, focus: int | None) -> list[int]:
-    """Columns that may be in a table of three of the second round. With a pivot, or the focus, there is one already."""
+def _varied(codebook: Codebook, pivot: int | None, focus: int | None, own: int) -> list[int]:
+    """Columns that may be in a table of three of the second round. With a pivot, or the focus, there is one already.
+
+    Columns that have no values of their own come last, and are none of them.
+    """
     if pivot is not None:
         return []
-    return [column for column, code in enumerate(codebook.codes) if code.num_levels > 1 and column != focus]
+    codes = codebook.codes[:own]
+    return [column for column, code in enumerate(codes) if code.num_levels > 1 and column != focus]
 
 
-def round_candidates(plan: AggregatePlan, codebook: Codebook, second: NDArray[np.float64]) -> list[int]:
-    """The columns that the second round looks at."""
-    return strongest_columns(_varied(codebook, plan.pivot, plan.focus), second, codebook)
+def round_candidates(plan: AggregatePlan, codebook: Codebook, second: NDArray[np.float64], own: int) -> list[int]:
+    """The columns that the second round looks at; ``own`` of all have values of their own."""
+    return strongest_columns(_varied(codebook, plan.pivot, plan.focus, own), second, codebook)
 
 
 def level_groups(code: ColumnCode) -> NDArray[np.int64]:
@@ -258,13 +275,13 @@ class AggregateTally:
         self._first = np.zeros((plan.num_parts, codebook.dim))
         self._second = np.zeros((plan.num_parts, codebook.dim, codebook.dim))
 
-    def add(self, levels: NDArray[np.int64]) -> None:
-        """Count the rows of a block, given as levels (rows × columns)."""
+    def add(self, levels: NDArray[np.int64], weight: int = 1) -> None:
+        """Count the rows of a block, given as levels (rows × columns), each for so much."""
         if ((levels < 0) | (levels >= self._widths)).any():
             raise MicrotomeError("a level is outside its column; nothing was released")
         parts = self.plan.parts_of(levels)
         for number in range(self.plan.num_parts):
-            second = pair_counts(levels.T[:, parts == number], self._widths.tolist())
+            second = weight * pair_counts(levels.T[:, parts == number], self._widths.tolist())
             with self._lock:
                 self._first[number] += second.diagonal()
                 self._second[number] += second
@@ -309,7 +326,8 @@ class AggregateTally:
         for number, (column, part) in enumerate(self._parts()):
             if self.plan.first_noise[column] > 0:
                 stream = randomness.stream("first", number)
-                noisy[:, part] = noisy_counts(self._first[:, part], self.plan.first_noise[column], stream)
+                exact = np.ldexp(self._first[:, part], -self.plan.digits)
+                noisy[:, part] = noisy_counts(exact, self.plan.first_noise[column], stream, digits=self.plan.digits)
         return noisy
 
     def _noisy_pairs(
@@ -320,7 +338,8 @@ class AggregateTally:
         for column, left in self._parts():
             others = np.flatnonzero((owners > column) & (noise[column, owners] > 0))
             scales = noise[column, owners[others]]
-            tables = noisy_counts(counts[:, left, others], scales, randomness.stream(name, column))
+            exact = np.ldexp(counts[:, left, others], -self.plan.digits)
+            tables = noisy_counts(exact, scales, randomness.stream(name, column), digits=self.plan.digits)
             noisy[:, left, others], noisy[:, others, left] = tables, tables.transpose(0, 2, 1)
         return noisy
 

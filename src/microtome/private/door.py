@@ -93,7 +93,12 @@ class Door:
             check_size(self.settings, source.num_records, source.origin)
             plan.check_room(source.num_records, output)
         try:
-            with reserved(self.ledger, self.dataset, plan.events, settings=self.settings) as reservation, _held(source):
+            with (
+                reserved(
+                    self.ledger, self.dataset, plan.events, settings=self.settings, of_people=plan.of_people
+                ) as reservation,
+                _held(source),
+            ):
                 num_records = self._count(source, plan.first)
                 check_size(self.settings, num_records, source.origin)
                 plan.check_room(num_records, output)

@@ -1,7 +1,8 @@
 """Exact histograms of private columns, filled block by block, on several threads if need be.
 
-A record adds 1 to one count of a histogram at most: the number of them, and the noise of each, is all that accounting
-needs to know. What several have counted merges exactly. Counts leave this package under noise only.
+A record adds 1 to one count of a histogram at most, or parts to several that sum to 1 at most (``weighting``): the
+number of histograms, and the noise of each, is all that accounting needs to know. What several have counted merges
+exactly. Counts leave this package under noise only.
 
 What values are counted *by* is a record of public facts: it can be sent to where the values are (``engines``).
 """
@@ -70,9 +71,9 @@ class DenseHistogram:
         self.counts = np.zeros(len(by), np.int64)
         self.by, self._lock = by, Lock()
 
-    def add(self, array: pa.Array) -> None:
-        """Count the values of a block."""
-        counts = self.by.count(array)
+    def add(self, array: pa.Array, weight: int = 1) -> None:
+        """Count the values of a block, each for so much."""
+        counts = weight * self.by.count(array)
         with self._lock:
             self.counts += counts
 
@@ -94,9 +95,9 @@ class DenseHistogram:
         """Add what another has sent."""
         self.counts += exact_counts(next(parts), len(self.counts))
 
-    def noisy(self, scale: float, stream: np.random.Generator) -> NDArray[np.float64]:
-        """The counts under noise."""
-        return noisy_counts(self.counts.astype(float), scale, stream)
+    def noisy(self, scale: float, stream: np.random.Generator, digits: int = 0) -> NDArray[np.float64]:
+        """The counts under noise; they were made in steps of 2^−digits."""
+        return noisy_counts(np.ldexp(self.counts, -digits), scale, stream, digits=digits)
 
 
 class SparseHistogram:
@@ -106,12 +107,12 @@ class SparseHistogram:
         self.counts: Counter[object] = Counter() if counts is None else counts
         self.by, self._lock = by, Lock()
 
-    def add(self, array: pa.Array) -> None:
-        """Count the values of a block."""
+    def add(self, array: pa.Array, weight: int = 1) -> None:
+        """Count the values of a block, each for so much."""
         found = list(self.by.count(array))
         with self._lock:
             for value, number in found:
-                self.counts[value] += number
+                self.counts[value] += weight * number
         self.by.check(len(self.counts))
 
     def merge(self, other: Histogram) -> None:
@@ -130,7 +131,12 @@ class SparseHistogram:
         self.merge(SparseHistogram(self.by, Counter(dict(found))))
 
     def shown(
-        self, scale: float, threshold: float, stream: np.random.Generator, known: Collection[object] = ()
+        self,
+        scale: float,
+        threshold: float,
+        stream: np.random.Generator,
+        known: Collection[object] = (),
+        digits: int = 0,
     ) -> tuple[list[object], NDArray[np.float64]]:
         """Values whose noisy count passes the threshold, in sorted order; and these counts, that of missing ones last.
 
@@ -138,7 +144,7 @@ class SparseHistogram:
         """
         found = sorted({*self.counts, *known} - {None})  # type: ignore[type-var]
         exact = [self.counts[value] for value in found] + [self.counts[None]]
-        noisy = noisy_counts(np.array(exact, dtype=float), scale, stream)
+        noisy = noisy_counts(np.ldexp(np.array(exact), -digits), scale, stream, digits=digits)
         kept = [place for place, value in enumerate(found) if noisy[place] > threshold or value in known]
         return [found[place] for place in kept], noisy[[*kept, -1]]
 

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from microtome.private.aggregating import AggregateTally
 from microtome.private.second_round import TripleTally
 from microtome.private.sliced_rows import levels_of
+from microtome.private.weighting import TableBlock, WeightedBlock, rows_of
 from microtome.schema import Codebook
 
 Levels = TypeVar("Levels", AggregateTally, TripleTally)
@@ -18,14 +21,32 @@ Levels = TypeVar("Levels", AggregateTally, TripleTally)
 
 @dataclass(frozen=True)
 class LevelTally(Generic[Levels]):
-    """Counts of levels, for rows that are yet to be coded."""
+    """Counts of levels, for rows that are yet to be coded.
+
+    Attributes:
+        codebook: The code of the rows.
+        counts: What is counted.
+        steps: Columns of which the level in the next row of the same person is counted too.
+    """
 
     codebook: Codebook
     counts: Levels
+    steps: tuple[int, ...] = ()
 
-    def add(self, block: pa.Table) -> None:
+    def add(self, block: TableBlock) -> None:
         """Count the rows of a block."""
-        self.counts.add(levels_of(block, self.codebook))
+        rows, weight = rows_of(block)
+        levels = levels_of(rows, self.codebook)
+        match block:
+            case WeightedBlock() if self.steps:
+                levels = np.column_stack([levels, self._next_levels(levels, block)])
+        self.counts.add(levels, weight)
+
+    def _next_levels(self, levels: NDArray[np.int64], block: WeightedBlock) -> NDArray[np.int64]:
+        """The levels of the next row; where there is none, one more than a column has."""
+        following = np.roll(levels[:, self.steps], -1, axis=0)
+        none = [self.codebook.codes[place].num_levels for place in self.steps]
+        return np.where(block.is_last[:, None], none, following)
 
     def merge(self, other: LevelTally[Levels]) -> None:
         """Add what another of the same codebook has counted."""

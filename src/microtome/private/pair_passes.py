@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Self
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.errors import TableError
@@ -26,9 +25,11 @@ from microtome.private.plan import profile_share
 from microtome.private.profile import Profile
 from microtome.private.randomness import Randomness
 from microtome.private.second_round import TripleTally, expected_tables
+from microtome.private.weighting import TableBlock
 from microtome.published import AggregateMechanism, Focus, Release, Triples
 from microtome.published.table_margins import with_table_margins
 from microtome.schema import Codebook, Schema
+from microtome.schema.view import View
 from microtome.settings import PrivacySettings
 
 NUMBERS_A_COLUMN = 8
@@ -48,14 +49,20 @@ class PairTablePass:
         profile: Profile,
         budget: TableBudget,
         groups: NDArray[np.int64] | None = None,
+        view: View | None = None,
     ) -> None:
-        codebook = profile.codebook
+        self._view = View(schema=schema) if view is None else view
+        codebook = self._view.with_steps(profile.codebook)
         self.width = NUMBERS_A_COLUMN * len(codebook.codes)
-        self._plan = plan_aggregates(settings, schema, codebook, budget, profile.total, groups)
+        self._plan = plan_aggregates(
+            settings, schema, codebook, budget, profile.total, groups, self._view.measured_pairs()
+        )
         self._settings, self._schema, self._codebook = settings, schema, codebook
-        self.tally, self._total = LevelTally(codebook, AggregateTally(codebook, self._plan)), profile.total
+        counts = AggregateTally(codebook, self._plan)
+        self.tally = LevelTally(profile.codebook, counts, self._view.step_places)
+        self._total = profile.total
 
-    def add(self, block: pa.Table) -> None:
+    def add(self, block: TableBlock) -> None:
         """Count the rows of a block."""
         self.tally.add(block)
 
@@ -87,7 +94,7 @@ class PairTablePass:
         if plan.round.count:
             known = self._known(tables["second"])
             following = ChosenTriplesPass(
-                self._schema, self._codebook, known, plan, mechanism, tables["second"][0], self._total
+                self._schema, self._codebook, known, plan, mechanism, tables["second"][0], self._total, self._view
             )
         return Published(events=plan.events, arrays=arrays, mechanism=mechanism, following=following)
 
@@ -137,15 +144,17 @@ class ChosenTriplesPass:
         mechanism: AggregateMechanism,
         second: NDArray[np.float64],
         total: float,
+        view: View,
     ) -> None:
         self.width = NUMBERS_A_COLUMN * len(codebook.codes)
-        self._schema, self._codebook, self._plan, self._mechanism = schema, codebook, plan, mechanism
+        self._schema, self._plan, self._mechanism = schema, plan, mechanism
         self._groups = [level_groups(code) for code in codebook.codes]
-        candidates = list(combinations(round_candidates(plan, codebook, second), 3))
+        candidates = list(combinations(round_candidates(plan, codebook, second, len(schema.columns)), 3))
         self._expected = expected_tables(second, plan.pair_noise, known, self._groups, candidates, total)
-        self.tally = LevelTally(codebook, TripleTally(self._groups, candidates))
+        profiled = replace(codebook, codes=codebook.codes[: len(schema.columns)])
+        self.tally = LevelTally(profiled, TripleTally(self._groups, candidates), view.step_places)
 
-    def add(self, block: pa.Table) -> None:
+    def add(self, block: TableBlock) -> None:
         """Count the rows of a block."""
         self.tally.add(block)
 
@@ -156,7 +165,7 @@ class ChosenTriplesPass:
     def publish(self, randomness: Randomness, num_records: int) -> Published:
         """The chosen tables under noise."""
         second = self._plan.round
-        chosen, tables = self.tally.counts.publish(*self._expected, second, randomness)
+        chosen, tables = self.tally.counts.publish(*self._expected, second, randomness, self._plan.digits)
         triples = Triples(
             columns=tuple((self._schema.names[a], self._schema.names[b], self._schema.names[c]) for a, b, c in chosen),
             groups=tuple(tuple(groups.tolist()) for groups in self._groups),

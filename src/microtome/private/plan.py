@@ -34,6 +34,7 @@ from microtome.private.searching import (
     is_searched,
 )
 from microtome.private.slicing import MOST_COORDINATES
+from microtome.private.weighting import ONE_ROW, Weighting
 from microtome.published import ReleaseKind
 from microtome.schema import COARSE, FINE, Fineness, Schema, for_width, largest_dim, rounding_classes
 from microtome.settings import TABLE_PROFILE, PrivacySettings
@@ -171,14 +172,14 @@ def profile_share(settings: PrivacySettings, schema: Schema) -> float:
     return settings.share_of_profile({kind: share + _SEARCH_SHARE * learnt for kind, share in TABLE_PROFILE.items()})
 
 
-def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
-    """The profile's share of the budget."""
+def plan_profile(settings: PrivacySettings, schema: Schema, weighting: Weighting = ONE_ROW) -> ProfilePlan:
+    """The profile's share of the budget; a person whose rows are weighted touches as many cells as there are rows."""
     chances = sum(map(chances_to_show, schema.columns))
     threshold = _FAILURE_SHARE * settings.delta if chances else 0.0
     histograms = len(schema.columns) + sum(rounding_classes(column) is not None for column in schema.columns)
     histograms += SEARCH_HISTOGRAMS * sum(map(is_searched, schema.columns))
     histograms += VALUE_HISTOGRAMS * sum(map(is_looked_through, schema.columns))
-    touched = histograms * settings.neighbours.cells_changed + 1
+    touched = histograms * settings.neighbours.cells_changed * weighting.most_rows + 1
     failures: list[Event] = [FailureEvent(probability=touched * LATTICE_GAP, reason="discrete noise of the profile")]
     if threshold:
         failures.append(FailureEvent(probability=threshold, reason="a category or number of one record alone shows"))
@@ -189,6 +190,7 @@ def plan_profile(settings: PrivacySettings, schema: Schema) -> ProfilePlan:
         neighbours=settings.neighbours,
         num_chances=max(chances, 1),
         weight=total_weight(schema.columns, protects_count=settings.neighbours.protects_count),
+        weighting=weighting,
     )
     return ProfilePlan(budget=budget, events=(GaussianEvent(mu=mu), *failures))
 

@@ -114,17 +114,17 @@ class Tally:
         """How many columns are counted."""
         return len(self._columns)
 
-    def add(self, block: pa.Table) -> None:
-        """Count the rows of a block."""
+    def add(self, block: pa.Table, weight: int = 1) -> None:
+        """Count the rows of a block, each for so much."""
         with self._lock:
             self.num_rows += block.num_rows
         with together() as attempts:
             for index, histogram in enumerate(self._histograms):
                 with attempts:
                     array = block.column(index).combine_chunks()
-                    histogram.add(array)
+                    histogram.add(array, weight)
                     if index in self._rounding:
-                        self._rounding[index].add(array)
+                        self._rounding[index].add(array, weight)
 
     def merge(self, other: Tally) -> None:
         """Add what another of the same schema has counted."""
@@ -161,7 +161,8 @@ class Tally:
             rounding = None if domain is None else domain.rounding
             if index in self._rounding:
                 stream = randomness.stream("profile-rounding", index)
-                rounding = self._rounding[index].noisy(rounding_scales[index], stream), rounding_scales[index]
+                scale = rounding_scales[index]
+                rounding = self._rounding[index].noisy(scale, stream, budget.weighting.digits), scale
             codes.append(
                 code_from_counts(
                     cells,
@@ -200,11 +201,13 @@ class Tally:
 
         Counting them would touch a record twice.
         """
+        digits = budget.weighting.digits
         match self._histograms[index], self._cells[index]:
             case DenseHistogram() as histogram, cells:
-                return cells, histogram.noisy(scale, stream)
+                return cells, histogram.noisy(scale, stream, digits)
             case SparseHistogram() as values, CategoryCells() as named:
-                shown, noisy = values.shown(scale, budget.threshold(scale), stream, known=set(named.categories))
+                known = set(named.categories)
+                shown, noisy = values.shown(scale, budget.threshold(scale), stream, known, digits)
                 counts = noisy if named.missing else noisy[:-1]
                 found = replace(named, categories=tuple(shown))  # type: ignore[arg-type]
                 return found, np.insert(counts, len(shown), total - counts.sum())

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from microtome.accounting import Neighbours
 from microtome.private.randomness import noise_quantile
+from microtome.private.weighting import ONE_ROW, Weighting
 
 _ROUNDED_DOWN = 1.0 - 1e-12
 
@@ -25,6 +26,7 @@ class ProfileBudget:
         neighbours: The relation under which both hold.
         num_chances: How often a category or number of one record alone may show, all columns together.
         weight: Weights of all histograms that are left, among which μ² is shared.
+        weighting: What one person's rows count for.
     """
 
     mu: float
@@ -32,6 +34,7 @@ class ProfileBudget:
     neighbours: Neighbours
     num_chances: int = 1
     weight: float = 1.0
+    weighting: Weighting = ONE_ROW
 
     def noise_of(self, weight: float) -> float:
         """Noise of a histogram that gets so much of the whole weight."""
@@ -55,9 +58,10 @@ class ProfileBudget:
         """The noisy count T below which an undeclared category, or a common number, is not shown.
 
         A category with one record passes if its noise exceeds T − 1. At most one such category a histogram tells
-        neighbours apart, two where a record is replaced.
+        neighbours apart, two where a record is replaced; of a person with several rows as many as there are rows.
         """
-        tail = self.threshold_delta / (self.num_chances * self.neighbours.cells_changed)
+        told_apart = self.neighbours.cells_changed * self.weighting.most_rows
+        tail = self.threshold_delta / (self.num_chances * told_apart)
         return 1.0 + noise_quantile(noise_scale, tail)
 
 

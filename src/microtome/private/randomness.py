@@ -75,6 +75,11 @@ class SystemRandomness:
         self._secret = None
 
 
+def fresh_key() -> bytes:
+    """Secret bits by which rows are drawn by lot: the system's own, kept nowhere."""
+    return secrets.token_bytes(32)
+
+
 def is_unpredictable(randomness: Randomness) -> bool:
     """Whether what is made with it may be called private: not with any other source, nor with a variant of this one."""
     return type(randomness) is SystemRandomness

@@ -94,10 +94,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def reserved(
-    ledger: Ledger, dataset: str, events: Sequence[Event], *, settings: PrivacySettings
+    ledger: Ledger, dataset: str, events: Sequence[Event], *, settings: PrivacySettings, of_people: bool = False
 ) -> Iterator[Reservation]:
     """Set the whole promise aside; whatever stops the work before noise is drawn gives it back."""
-    purpose = f"release of {settings.kind}"
+    purpose = f"release of {settings.kind}" + (", a person's rows together" if of_people else "")
     entry = ledger.reserve(
         dataset, events, purpose=purpose, neighbours=settings.neighbours, accountant=settings.accountant
     )

@@ -23,6 +23,7 @@ from microtome.private.passes import Pass, Published
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import Randomness
 from microtome.private.value_search import ValueFinding
+from microtome.private.weighting import TableBlock, rows_of
 from microtome.schema import Cells, Column, Schema, initial_cells, rounding_classes
 from microtome.schema.grid import number_cells
 
@@ -86,15 +87,15 @@ class SearchTally:
         pairs = zip(self._findings, self.asked, strict=True)
         return [(finding.index, question.histogram) for finding, asked in pairs for question in asked]
 
-    def add(self, block: pa.Table) -> None:
-        """Count the rows of a block."""
+    def add(self, block: pa.Table, weight: int = 1) -> None:
+        """Count the rows of a block, each for so much."""
         with together() as attempts:
             for index, column, cells in self.checked:
                 with attempts:
                     cell_indices(block.column(index).combine_chunks(), column, cells)
             for index, histogram in self.questions:
                 with attempts:
-                    histogram.add(block.column(index).combine_chunks())
+                    histogram.add(block.column(index).combine_chunks(), weight)
 
     def parts(self) -> list[pa.Array]:
         """What was counted, to be sent back."""
@@ -126,9 +127,9 @@ class SearchPass:
         self._budget, self._following, self._findings, self._round = budget, following, findings, number
         self.tally = SearchTally(findings)
 
-    def add(self, block: pa.Table) -> None:
+    def add(self, block: TableBlock) -> None:
         """Count the rows of a block."""
-        self.tally.add(block)
+        self.tally.add(*rows_of(block))
 
     def check_also(self, schema: Schema) -> None:
         """Have the values of all columns that are not searched for checked on the way."""
@@ -161,12 +162,13 @@ class SearchPass:
         return self._following({finding.index: finding.domain() for finding in self._findings}, self._budget)
 
     def _answer(self, question: Question, scale: float, stream: np.random.Generator) -> Answer:
+        digits = self._budget.weighting.digits
         match question.histogram:
             case SparseHistogram() as sparse:
-                values, counts = sparse.shown(scale, self._budget.threshold(scale), stream)
+                values, counts = sparse.shown(scale, self._budget.threshold(scale), stream, digits=digits)
                 return Answer(counts=counts, values=values)
             case DenseHistogram() as dense:
-                return Answer(counts=dense.noisy(scale, stream))
+                return Answer(counts=dense.noisy(scale, stream, digits))
             case never:
                 assert_never(never)
 

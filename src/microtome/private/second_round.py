@@ -114,8 +114,8 @@ class TripleTally:
         self.size = 1 + max((int(one.max()) for one in groups), default=0)
         self._counts = np.zeros((len(candidates), self.size**3), np.int64)
 
-    def add(self, levels: NDArray[np.int64]) -> None:
-        """Count the rows of a block, given as levels (rows × columns)."""
+    def add(self, levels: NDArray[np.int64], weight: int = 1) -> None:
+        """Count the rows of a block, given as levels (rows × columns), each for so much."""
         grouped = [groups[levels[:, column]] for column, groups in enumerate(self.groups)]
         counts = np.empty_like(self._counts)
         pair, joint = (-1, -1), np.zeros(0, np.int64)
@@ -124,7 +124,7 @@ class TripleTally:
                 pair, joint = (a, b), (grouped[a] * self.size + grouped[b]) * self.size
             counts[number] = np.bincount(joint + grouped[c], minlength=self.size**3)
         with self._lock:
-            self._counts += counts
+            self._counts += weight * counts
 
     def __reduce__(self) -> tuple[type[TripleTally], tuple[Sequence[NDArray[np.int64]], Sequence[Triple]]]:
         return TripleTally, (self.groups, self.candidates)
@@ -142,7 +142,12 @@ class TripleTally:
         self._counts += other._counts
 
     def publish(
-        self, expected: NDArray[np.int64], spread: NDArray[np.int64], plan: Round, randomness: Randomness
+        self,
+        expected: NDArray[np.int64],
+        spread: NDArray[np.int64],
+        plan: Round,
+        randomness: Randomness,
+        digits: int = 0,
     ) -> tuple[list[Triple], Floats]:
         """The candidates that are chosen, and their tables under noise.
 
@@ -151,16 +156,19 @@ class TripleTally:
             spread: Counts that chance alone would misplace there.
             plan: What the round may spend.
             randomness: All noise of the release.
+            digits: Counts were made in steps of 2^−digits.
         """
-        scores = np.abs(self._counts - expected).sum(axis=1) - spread
+        scores = np.abs(self._counts - (expected << digits)).sum(axis=1) - (spread << digits)
         left, chosen = list(range(len(scores))), []
         for number in range(plan.count):
-            place = permute_and_flip(scores[left], plan.step, randomness.stream("choice", number))
+            place = permute_and_flip(scores[left], plan.step << digits, randomness.stream("choice", number))
             chosen.append(left.pop(place))
         chosen.sort()
         shape = (-1, self.size, self.size, self.size)
         tables = [
-            noisy_counts(self._counts[one].astype(np.float64), plan.noise, randomness.stream("triples", number))
+            noisy_counts(
+                np.ldexp(self._counts[one], -digits), plan.noise, randomness.stream("triples", number), digits=digits
+            )
             for number, one in enumerate(chosen)
         ]
         return [self.candidates[one] for one in chosen], np.array(tables).reshape(shape)

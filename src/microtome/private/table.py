@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from microtome.errors import TableError, together
 from microtome.private.passes import TableTally
-from microtome.schema import Column, Schema
+from microtome.schema import Column, Kind, Schema
 from microtome.schema.dialect import separator_hint
 
 
@@ -75,11 +75,16 @@ class PrivateTable:
             yield pa.Table.from_batches(waiting).combine_chunks()
 
     def _conformed(self, schema: Schema) -> Iterator[pa.RecordBatch]:
-        """All batches in the schema's types; what does not fit is told of by the part that it is in."""
+        return (batch for batch, _ in self.keyed(schema, ()))
+
+    def keyed(self, schema: Schema, keys: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
+        """All batches in the schema's types, with keys as texts; what does not fit is told of by the part it is in."""
+        texts = [Column(name=key, kind=Kind.CATEGORICAL, dtype="string") for key in keys]
         for part in self.parts or (self,):
             seen = 0
-            for batch in part.stream(schema.columns):
-                yield _conform(batch, schema, part.origin, seen)
+            for batch in part.stream((*schema.columns, *texts)):
+                columns = [_key_texts(batch.column(key), key, part.origin) for key in keys]
+                yield _conform(batch, schema, part.origin, seen), columns
                 seen += batch.num_rows
 
     def counted(self, schema: Schema) -> PrivateTable:
@@ -91,9 +96,9 @@ class PrivateTable:
             return replace(self, num_rows=self.counter.num_rows())
         return replace(self, num_rows=sum(batch.num_rows for batch in self.stream(schema.columns[:1])))
 
-    def check_columns(self, schema: Schema) -> None:
-        """Refuse a schema with columns that the table has not."""
-        absent = [repr(name) for name in schema.names if name not in self.types]
+    def check_columns(self, schema: Schema, keys: Sequence[str] = ()) -> None:
+        """Refuse a schema with columns, or keys, that the table has not."""
+        absent = [repr(name) for name in (*keys, *schema.names) if name not in self.types]
         if absent:
             hint = separator_hint(list(self.types))
             raise TableError(f"{self.origin}: no column {', '.join(absent)}; it has {', '.join(self.types)}{hint}")
@@ -117,6 +122,18 @@ def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int)
                 where = f"{origin}: column {column.name!r}, rows from {first_row}"
                 attempts.errors.append(TableError(f"{where}: not all values are {column.described}: {error}"))
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
+
+
+def _key_texts(array: pa.Array, key: str, origin: str) -> pa.Array:
+    """Keys as texts, whatever they are stored as."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    try:
+        return array.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise TableError(f"{origin}: column {key!r} is a key, and {array.type} is no type of keys") from None
 
 
 def _as_text(array: pa.Array) -> pa.Array:

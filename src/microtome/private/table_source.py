@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-import pyarrow as pa
-
 from microtome.accounting import Event
-from microtome.errors import MicrotomeError, SchemaError, TableError
+from microtome.errors import MicrotomeError, ParameterError, SchemaError, TableError
 from microtome.private.aggregating import (
     TableBudget,
     plan_tables,
@@ -27,6 +26,7 @@ from microtome.private.likeness import check_like
 from microtome.private.memory import check_memory, profile_bytes
 from microtome.private.pair_passes import NUMBERS_A_COLUMN, ChosenTriplesPass, LikeTablePass, PairTablePass
 from microtome.private.passes import Pass, Plan, Published
+from microtome.private.people import PeopleTable
 from microtome.private.plan import (
     ProfilePlan,
     SlicePlan,
@@ -43,6 +43,7 @@ from microtome.private.searching import SearchPass, start_search
 from microtome.private.sliced_rows import SlicedRows
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import Counter, PrivateTable
+from microtome.private.weighting import TableBlock, rows_of, weighting_of
 from microtome.progress import Tell
 from microtome.published import (
     Mechanism,
@@ -52,6 +53,7 @@ from microtome.published import (
 )
 from microtome.schema import Schema, largest_dim
 from microtome.schema.margins import rare_share
+from microtome.schema.view import View, view_of
 from microtome.settings import PrivacySettings, RunSettings
 
 _COPIES_IN_MEMORY = 4
@@ -63,18 +65,27 @@ class TableSource:
     """A private table and its schema.
 
     Attributes:
-        table: The private rows.
+        table: The private rows; of people, those that were kept of each.
         schema: What is public about them.
         null_records: Empty records beyond those of the table, which no file format can express.
         foresee: Told the number of records before anything is spent; refuses what would be worth nothing.
         like: The release whose codebook is to be used instead of a profile: public by now, so it costs nothing.
     """
 
-    table: PrivateTable
+    table: PrivateTable | PeopleTable
     schema: Schema
     null_records: int = 0
     foresee: Callable[[PrivacySettings, Schema, int | None, Tell], None] = lambda *_: None
     like: Release | None = None
+
+    def __post_init__(self) -> None:
+        if (self.schema.unit is not None) != isinstance(self.table, PeopleTable):
+            raise MicrotomeError(f"{self.origin}: rows of people are no table of one row each; nothing is released")
+
+    @cached_property
+    def view(self) -> View:
+        """What is measured of its rows."""
+        return view_of(self.schema)
 
     @property
     def origin(self) -> str:
@@ -91,9 +102,9 @@ class TableSource:
         """Who counts its rows where they are."""
         return None if self.table.counter is None else TableEngine(counter=self.table.counter, schema=self.schema)
 
-    def blocks(self, num_records: int) -> Iterator[pa.Table]:
+    def blocks(self, num_records: int) -> Iterator[TableBlock]:
         """All rows in blocks."""
-        return self.table.blocks(self.schema, num_records)
+        return iter(self.table.blocks(self.view.schema, num_records))
 
     def schema_document(self) -> Mapping[str, Any]:
         """The schema, for the file."""
@@ -101,44 +112,50 @@ class TableSource:
 
     def plan(self, settings: PrivacySettings, run: RunSettings) -> Plan:
         """The profile, and what follows it."""
-        _require_confirmed(self.schema)
+        require_confirmed(self.schema)
         self.table.check_columns(self.schema)
-        self.foresee(settings, self.schema, self.num_records, run.tell)
+        schema, weighting = self.view.schema, weighting_of(self.view.most_rows)
+        if not settings.kind.is_of_sums:
+            _require_one_row(self.view, self.origin)
+        self.foresee(settings, schema, self.num_records, run.tell)
         if self.like is not None:
             return self._plan_like(settings, self.like)
-        profile = plan_profile(settings, self.schema)
+        profile = plan_profile(settings, schema, weighting)
         second: _Tables | _Rows
         match settings.kind:
             case ReleaseKind.AGGREGATES:
-                second = _Tables(settings, self.schema, plan_tables(settings, self.schema, profile.events))
+                second = _Tables(settings, self.view, plan_tables(settings, schema, profile.events, weighting))
             case ReleaseKind.RECORDS:
                 if self.table.counter is not None:
                     raise TableError(
                         f"{self.origin}: a release of records adds noise to every row, and so has to read them here; "
                         "take kind aggregates, or give the rows as a file or a frame"
                     )
-                second = _Rows(settings, self.schema, run, plan_slices(settings, self.schema, profile.events))
+                second = _Rows(settings, schema, run, plan_slices(settings, schema, profile.events))
 
         def check_room(num_records: int, output: Path) -> None:
-            longest = _longest(settings, self.schema, profile, num_records)
-            size = second.room(longest, num_records, self.origin) + profile_bytes(self.schema)
+            longest = _longest(settings, schema, profile, num_records)
+            size = second.room(longest, num_records, self.origin) + profile_bytes(schema)
             check_space(output.parent, size)
 
         def profile_of(domains: Mapping[int, Domain], budget: ProfileBudget) -> ProfilePass:
-            return ProfilePass(settings, Tally(self.schema, domains), budget, profile.events, second.following)
+            return ProfilePass(settings, Tally(schema, domains), budget, profile.events, second.following)
 
         return Plan(
             events=(*profile.events, *second.events),
-            first=start_search(self.schema, profile.budget, profile_of),
+            first=start_search(schema, profile.budget, profile_of),
             check_room=check_room,
+            of_people=self.schema.unit is not None,
         )
 
     def _plan_like(self, settings: PrivacySettings, like: Release) -> Plan:
         """Tables on a codebook that is public: no search, no profile, and all of the budget for the tables."""
+        if self.schema.unit is not None:
+            raise SchemaError("a release like another is of tables of one row a person; this schema has a unit")
         check_like(settings, self.schema, like)
         if self.num_records is None:
             raise TableError(f"{self.origin}: its number of records must be known before its tables are planned")
-        tables = _Tables(settings, self.schema, plan_tables(settings, self.schema, ()))
+        tables = _Tables(settings, self.view, plan_tables(settings, self.schema, ()))
         codebook = replace(like.codebook, centred=settings.neighbours.centred)
 
         def check_room(num_records: int, output: Path) -> None:
@@ -190,9 +207,9 @@ class ProfilePass:
         self._settings, self._budget, self._events, self._following = settings, budget, events, following
         self.tally = tally
 
-    def add(self, block: pa.Table) -> None:
+    def add(self, block: TableBlock) -> None:
         """Count the rows of a block."""
-        self.tally.add(block)
+        self.tally.add(*rows_of(block))
 
     def merge(self, other: Self) -> None:
         """Add what another profile of the same schema has counted."""
@@ -222,7 +239,7 @@ class _Tables:
     """What follows the profile of a release of aggregates."""
 
     settings: PrivacySettings
-    schema: Schema
+    view: View
     budget: TableBudget
 
     @property
@@ -230,11 +247,11 @@ class _Tables:
         return self.budget.events
 
     def following(self, profile: Profile, num_records: int, randomness: Randomness) -> Pass:
-        return PairTablePass(self.settings, self.schema, profile, self.budget)
+        return PairTablePass(self.settings, self.view.schema, profile, self.budget, view=self.view)
 
     def room(self, longest: int, num_records: int, origin: str) -> int:
         """Bytes of the tables; memory for them is checked at once."""
-        size = table_bytes(self.settings, self.schema, longest)
+        size = table_bytes(self.settings, self.view.schema, longest * (2 if self.view.steps else 1))
         check_memory(_COPIES_IN_MEMORY * size, origin)
         return size
 
@@ -292,7 +309,15 @@ def _longest(settings: PrivacySettings, schema: Schema, profile: ProfilePlan, nu
     return largest_dim(schema, fineness_of(settings, len(schema.columns)), rare) or 0
 
 
-def _require_confirmed(schema: Schema) -> None:
+def _require_one_row(view: View, origin: str) -> None:
+    if view.most_rows > 1:
+        raise ParameterError(
+            f"{origin}: a release of records adds noise to one row a person, and its unit has max_rows "
+            f"{view.most_rows}; take kind aggregates, or say 'max_rows: 1' to have one row of each, chosen by lot"
+        )
+
+
+def require_confirmed(schema: Schema) -> None:
     """Refuse types that nobody has stated: whether a column is whole, or has gaps, is a fact about records."""
     if schema.drafted:
         raise SchemaError(

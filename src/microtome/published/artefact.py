@@ -26,6 +26,7 @@ from microtome.published.manifest import (
     Mechanism,
 )
 from microtome.schema import Codebook, Schema
+from microtome.schema.view import view_of
 from microtome.whole_file import whole_file
 
 _WRONG_CONTENTS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
@@ -120,14 +121,23 @@ class Artefact(Carded):
 
 
 class Release(Artefact):
-    """A release of a table, of either kind."""
+    """A release of a table, of either kind.
+
+    Attributes:
+        table_schema: What is public about the table.
+        view: What was measured of it; where people have several rows, that is more than its columns.
+        schema: The columns that were measured.
+        codebook: Their codes.
+    """
 
     holds: ClassVar[str] = "a table"
 
     def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
         super().__init__(path, manifest)
-        self.schema = Schema.from_dict(manifest.schema)
-        self.codebook = Codebook.from_parts(self.schema, manifest.codebook, arrays)
+        self.table_schema = Schema.from_dict(manifest.schema)
+        self.view = view_of(self.table_schema)
+        self.codebook = self.view.with_steps(Codebook.from_parts(self.view.schema, manifest.codebook, arrays))
+        self.schema = self.view.full_schema(self.codebook)
 
     @property
     def codebook_owner(self) -> str:

@@ -30,19 +30,20 @@ def promise_in_words(release: Artefact) -> list[str]:
     manifest, promise = release.manifest, release.manifest.promise
     if not promise.private:
         return ["NOT PRIVATE: the noise of this release was injected for a test. It promises nothing."]
+    counted = "people" if manifest.is_of_people else "records"
     lines = [
         f"This release is (ε = {promise.epsilon:g}, δ = {promise.delta:g})-differentially private, "
         f"{_together(manifest)}.",
-        f"Neighbours ({promise.neighbours}): {promise.neighbours.describes}",
+        f"Neighbours ({promise.neighbours}): {promise.neighbours.described(people=manifest.is_of_people)}",
         f"Computed by the {promise.accountant} accountant"
         f"{'' if promise.accountant == 'exact' else f'; the exact one finds ε = {exact_epsilon(release):.4g}'}.",
         *_profile_in_words(manifest),
     ]
     if manifest.contents.records_exact:
-        lines.append(f"The number of records, {manifest.contents.num_records:,.0f}, is public.")
+        lines.append(f"The number of {counted}, {manifest.contents.num_records:,.0f}, is public.")
     else:
         lines.append(
-            f"The number of records is protected: it is about {manifest.contents.num_records:,.0f} by a noisy count."
+            f"The number of {counted} is protected: it is about {manifest.contents.num_records:,.0f} by a noisy count."
         )
     lines += _how(manifest)
     lines.append("Whatever is computed from this file (models, samples, reports) costs no further privacy.")

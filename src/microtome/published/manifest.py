@@ -335,6 +335,11 @@ class Manifest:
         """What was noised. Together with the schema, of a table or of images, it is the tag of the mechanism."""
         return self.mechanism.kind
 
+    @property
+    def is_of_people(self) -> bool:
+        """Whether everything that a person contributed is protected together, and not each record by itself."""
+        return self.schema.get("unit") is not None
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {

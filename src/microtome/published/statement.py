@@ -77,8 +77,20 @@ _OF_IMAGES = _Words(
 )
 
 
+_OF_PEOPLE = _Words(
+    part="contribution",
+    profile="histograms of every column, of how many rows people have and of what lies between them",
+    layout="column names, their types, whose rows they are and how many of a person are kept at most, and whatever the "
+    "schema declares: categories, bounds, weights, the target",
+)
+
+
 def _words(release: Artefact | None) -> _Words:
-    return _OF_IMAGES if release is not None and release.manifest.mechanism.of_images else _Words()
+    if release is None:
+        return _Words()
+    if release.manifest.mechanism.of_images:
+        return _OF_IMAGES
+    return _OF_PEOPLE if release.manifest.is_of_people else _Words()
 
 
 def detection_rate(events: Sequence[Event], false_alarms: float = _FALSE_ALARMS) -> float:
@@ -150,8 +162,14 @@ def _neighbours(release: Artefact | None) -> list[str]:
     if release is None:
         rows = [[f"`{relation}`", relation.describes] for relation in Neighbours]
         return [everybody, _table(["neighbours", "the two tables"], rows)]
-    relation = release.manifest.promise.neighbours
-    return [everybody, f"Neighbours here are `{relation}`: {relation.describes}"]
+    relation, people = release.manifest.promise.neighbours, release.manifest.is_of_people
+    if people:
+        everybody = (
+            "The promise is made to every person, for everything that they contributed: all of their rows together, "
+            "however many there are. It is made against everybody who sees the release, not against the office that "
+            f"makes it: that office sees the {whole}."
+        )
+    return [everybody, f"Neighbours here are `{relation}`: {relation.described(people=people)}"]
 
 
 def _public(release: Artefact | None) -> list[str]:
@@ -195,15 +213,16 @@ def _declared(release: Artefact) -> str:
 
 
 def _how_many(release: Artefact) -> str:
-    contents, part = release.manifest.contents, _words(release).part
+    contents = release.manifest.contents
+    many = "people" if release.manifest.is_of_people else f"{_words(release).part}s"
     match release.manifest.kind:
         case ReleaseKind.RECORDS:
             rows = f"; the file has {contents.num_rows:,} rows"
         case ReleaseKind.AGGREGATES:
             rows = ""
     if contents.records_exact:
-        return f"the number of {part}s, {contents.num_records:,.0f}{rows}"
-    return f"not the number of {part}s, which is protected: a noisy count says {contents.num_records:,.0f}{rows}"
+        return f"the number of {many}, {contents.num_records:,.0f}{rows}"
+    return f"not the number of {many}, which is protected: a noisy count says {contents.num_records:,.0f}{rows}"
 
 
 def _contents(release: Artefact | None) -> str:

@@ -25,6 +25,7 @@ from microtome.schema.kind import Kind
 from microtome.schema.rule_document import plain_source, rule_sources, with_files
 from microtome.schema.rule_reading import read_rules
 from microtome.schema.rules import Rules, RuleSource
+from microtome.schema.unit import Unit
 from microtome.schema.yaml_document import contents_of, parse_document, read_document, refuse_unknown, scalar
 
 VERSION = 1
@@ -33,6 +34,7 @@ _TARGET_SHARE = 0.25
 _LARGEST_NUMBER = 1e300
 _MOST_SHOWN = 5
 """Categories that a card lists."""
+_KEYS = frozenset({"microtome-schema", "columns", "target", "drafted", "index", "file", "rules", "unit"})
 _COLUMN_KEYS = frozenset([field.name for field in fields(Column)] + ["action", "keys"])
 _TEXTS = ("unit", "frame", "format", "zone", "suggested")
 _SUGGESTED = re.compile(r"\s+suggested\s*:")
@@ -66,6 +68,8 @@ class Schema(Carded):
     *Rules* hold in every row, and so in every row that is sampled: texts such as ``"discharge >= admission"``. They are
     public knowledge like all else here; no release looks whether the table keeps them.
 
+    The *unit* says whose a row is, where people may have several: the promise is then about all rows of a person.
+
     The *index* is the name of a pandas frame's index, which sampled frames have again. Its values are not read.
 
     Example:
@@ -90,10 +94,14 @@ class Schema(Carded):
     aside: tuple[Aside, ...] = ()
     file: Dialect | None = None
     rules: tuple[RuleSource, ...] = ()
+    unit: Unit | None = None
 
     def __post_init__(self) -> None:
         if not self.columns:
             raise SchemaError("the schema has no columns to release")
+        if self.unit is not None:
+            self.unit.check(self.columns)
+            object.__setattr__(self, "aside", self.unit.keyed(self.aside))
         repeated = [name for name, count in Counter([*self.names, *self.names_aside]).items() if count > 1]
         if repeated:
             raise SchemaError(f"column {repeated[0]!r} is described twice")
@@ -185,9 +193,7 @@ class Schema(Carded):
         if document["microtome-schema"] != VERSION or isinstance(document["microtome-schema"], bool):
             version = document["microtome-schema"]
             raise SchemaError(f"schema version {version!r} is not known; this Microtome reads {VERSION}")
-        refuse_unknown(
-            document, {"microtome-schema", "columns", "target", "drafted", "index", "file", "rules"}, "the schema"
-        )
+        refuse_unknown(document, _KEYS, "the schema")
         drafted = document.get("drafted", False)
         if not isinstance(drafted, bool):
             raise SchemaError(f"'drafted' is {drafted!r}; it must be true or false")
@@ -211,6 +217,7 @@ class Schema(Carded):
             aside=aside,
             file=Dialect.from_dict(document["file"]) if "file" in document else None,
             rules=() if document.get("rules") is None else rule_sources(document["rules"]),
+            unit=None if document.get("unit") is None else Unit.from_entry(document["unit"]),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -221,6 +228,7 @@ class Schema(Carded):
             **({"file": self.file.to_dict()} if self.file is not None else {}),
             "target": self.target,
             **({} if self.index is None else {"index": self.index}),
+            **({} if self.unit is None else {"unit": self.unit.to_entry()}),
             "columns": [self._entries(one) for one in self.layout()],
             **({"rules": [plain_source(rule) for rule in self.rules]} if self.rules else {}),
         }
@@ -271,6 +279,9 @@ class Schema(Carded):
             lines.append("file:  # how it is written; a release reads it so" if written else "file: {}")
             lines += [f"  {key}: {scalar(value)}" for key, value in written.items()]
         lines += [f"target: {scalar(self.target)}"]
+        if self.unit is not None:
+            lines += ["unit:  # whose a row is: the promise is about all rows of a person"]
+            lines += [f"  {key}: {scalar(value)}" for key, value in self.unit.to_entry().items()]
         lines += ["columns:"] if self.index is None else [f"index: {scalar(self.index)}", "columns:"]
         for column in self.layout():
             entries = self._entries(column)

@@ -9,30 +9,43 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from microtome.errors import OutputError
 from microtome.schema import Action, Aside, Column, Dialect, Schema
 
+Ints = NDArray[np.int64]
 _KEYS = 0x6B657973
 """Keeps the draws of keys apart from those of rows, which have the same seed."""
 
 
 def finished(tables: Iterable[pa.Table], schema: Schema, seed: int) -> Iterator[pa.Table]:
     """The same rows with surrogate keys at their places and datetimes in their zones."""
+    return with_keys(((table, np.arange(table.num_rows)) for table in tables), schema, seed)
+
+
+def with_keys(tables: Iterable[tuple[pa.Table, Ints]], schema: Schema, seed: int) -> Iterator[pa.Table]:
+    """The same for rows of people, each with the number of the person whose it is: their key is the same in all rows.
+
+    People of a table are numbered from 0, and every one of them has a row.
+    """
     rng = np.random.default_rng([seed, _KEYS])
-    done = 0
-    for table in tables:
-        arrays, names = [], []
+    whose = None if schema.unit is None else schema.unit.key
+    done = people = 0
+    for table, owners in tables:
+        arrays, names, number = [], [], int(owners.max(initial=-1)) + 1
         for one in schema.layout():
             match one:
                 case Column():
                     arrays.append(_in_zone(table.column(one.name), one))
+                case Aside(action=Action.SURROGATE) if one.name == whose:
+                    arrays.append(one.made_up(people, number, rng).take(pa.array(owners)))
                 case Aside(action=Action.SURROGATE):
                     arrays.append(one.made_up(done, table.num_rows, rng))
                 case _:
                     continue
             names.append(one.name)
-        done += table.num_rows
+        done, people = done + table.num_rows, people + number
         yield pa.table(arrays, names=names)
 
 

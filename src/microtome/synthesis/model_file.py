@@ -9,6 +9,7 @@ from torch import nn
 from microtome.errors import ModelError
 from microtome.generators import Generator, MixtureGenerator
 from microtome.synthesis.image_model import ImageModel
+from microtome.synthesis.people_model import PeopleModel
 from microtome.synthesis.table_model import TableModel
 from microtome.training.tensor_file import contents_of, load_weights, part_of, read_tensors, write_tensors
 
@@ -30,7 +31,7 @@ def load_model(path: Path, generator: Generator | None) -> Model:
     if generator is not None and not isinstance(generator, nn.Module):
         raise ModelError(f"a generator must be a torch.nn.Module; {type(generator).__name__} is not")
     kinds: dict[str, type[TableModel] | type[ImageModel]] = {
-        kind.file_format: kind for kind in (TableModel, ImageModel)
+        kind.file_format: kind for kind in (TableModel, PeopleModel, ImageModel)
     }
     tensors, document = read_tensors(path, *kinds)
     with contents_of(path):

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -72,14 +72,19 @@ class RuleKeeper:
         self._donors: pa.Table | None = None
         self._drawn, self._good = 2, 1
 
+    @property
+    def columns(self) -> Sequence[str]:
+        """The columns that the rules are about."""
+        return self._rules.columns
+
     def kept(self, table: pa.Table) -> pa.Table:
         """The same number of rows, all of which keep the rules."""
-        table, broken = self._settled(table)
+        table, broken = self.settled(table)
         places = np.flatnonzero(broken)
         self._count(broken)
         if not broken.all():
             self._donors = table.filter(pa.array(~broken)).slice(0, _DONORS)
-        return table if not len(places) else _with_rows(table, places, self._replacements(table.take(places)))
+        return table if not len(places) else with_rows(table, places, self._replacements(table.take(places)))
 
     def _count(self, broken: Bools) -> None:
         """Remember how many rows are good at once."""
@@ -95,7 +100,7 @@ class RuleKeeper:
         while found.num_rows < wanted and left > 0:
             lacking = wanted - found.num_rows
             count = int(np.clip(1.1 * lacking * self._drawn / self._good + 16, 64, min(PIECE_ROWS, left + 64)))
-            fresh, broken = self._settled(self._fresh(count))
+            fresh, broken = self.settled(self._fresh(count))
             self._count(broken)
             found = pa.concat_tables([found, fresh.filter(pa.array(~broken))])
             left -= count
@@ -104,12 +109,12 @@ class RuleKeeper:
         if found.num_rows:
             self._donors = found.slice(0, _DONORS)
         lacking = wanted - found.num_rows
-        return found if not lacking else pa.concat_tables([found, self._mended(failed.slice(0, lacking))])
+        return found if not lacking else pa.concat_tables([found, self.mended(failed.slice(0, lacking))])
 
     def _fresh(self, count: int) -> pa.Table:
         return pa.concat_tables(self._rows.tables(count, seed=int(self._rng.integers(2**62))))
 
-    def _settled(self, table: pa.Table) -> tuple[pa.Table, Bools]:
+    def settled(self, table: pa.Table) -> tuple[pa.Table, Bools]:
         """Rows with computed columns, and numbers drawn anew within levels where rules are broken; what still is."""
         table, broken = self._computed(table)
         places = self._movable(table, np.flatnonzero(broken))
@@ -118,7 +123,7 @@ class RuleKeeper:
             if not len(places):
                 break
             again, still = self._computed(self._redrawn(table.take(places)))
-            table = _with_rows(table, places[~still], again.filter(pa.array(~still)))
+            table = with_rows(table, places[~still], again.filter(pa.array(~still)))
             broken[places] = still
         return table, broken
 
@@ -171,7 +176,7 @@ class RuleKeeper:
             table = _put(table, name, code.draw(levels, self._rng))
         return table
 
-    def _mended(self, failed: pa.Table) -> pa.Table:
+    def mended(self, failed: pa.Table) -> pa.Table:
         """Rows that break rules, made to keep them."""
         table, broken = self._computed(failed)
         for turn in range(self._mending.turns):
@@ -179,13 +184,13 @@ class RuleKeeper:
             if not len(places):
                 return table
             again, still = self._computed(self._mending.mended(table.take(places), turn))
-            table = _with_rows(table, places, again)
+            table = with_rows(table, places, again)
             broken[places] = still
         places = np.flatnonzero(broken)
         if not len(places):
             return table
         donors = self._donors if self._donors is not None else self._example(table.slice(int(places[0]), 1))
-        return _with_rows(table, places, donors.take(pa.array(np.arange(len(places)) % donors.num_rows)))
+        return with_rows(table, places, donors.take(pa.array(np.arange(len(places)) % donors.num_rows)))
 
     def _example(self, row: pa.Table) -> pa.Table:
         """A row with the values that the search for clashes has found; an error if it is none either."""
@@ -214,7 +219,7 @@ def _as_written(values: pa.Array, code: ColumnCode) -> pa.Array:
             return values
 
 
-def _with_rows(table: pa.Table, places: NDArray[np.int64], others: pa.Table) -> pa.Table:
+def with_rows(table: pa.Table, places: NDArray[np.int64], others: pa.Table) -> pa.Table:
     """The table with other rows in some places."""
     index = np.arange(table.num_rows)
     index[places] = table.num_rows + np.arange(len(places))

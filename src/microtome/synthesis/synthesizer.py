@@ -21,6 +21,7 @@ from microtome.published import Artefact, ImageRelease, Release, check_output
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.image_model import ImageModel
 from microtome.synthesis.model_file import Model, load_model, save_model
+from microtome.synthesis.people_model import PeopleModel
 from microtome.synthesis.table_model import TableModel
 from microtome.training import Fit, FitSettings, ImageFitSettings, Trainer, seed_of
 
@@ -118,7 +119,7 @@ class Synthesizer(Carded):
         """Draw a data frame with the columns, order, types and missing values of the real table, or an ``ImageSet``.
 
         Args:
-            num_rows: How many rows, or images.
+            num_rows: How many rows, or images; of a table with a unit how many people, each with all of their rows.
             conditions: What they have to meet, by column: a value, a list of values, or (low, high) of a measured one.
                 ``None`` stands for a missing value, and for an open end of (low, high). Images have a ``label``.
             as_: Tables: the frame's library, ``"pandas"`` (the default), ``"polars"`` or ``"arrow"``.
@@ -258,7 +259,8 @@ def _model_of(release: Artefact, fit: Fit) -> Model:
         case ImageRelease() as images, ImageGenerator() as generator:
             return ImageModel(generator=generator, schema=images.schema, shares=images.class_shares, origin=origin)
         case Release() as table, Generator() as rows:
-            return TableModel(generator=rows, schema=table.schema, codebook=table.codebook, origin=origin)
+            model = PeopleModel if table.view.is_of_people else TableModel
+            return model(generator=rows, schema=table.table_schema, codebook=table.codebook, origin=origin)
         case _:
             raise ModelError(f"there is no model of {type(release).__name__} with {type(fit.generator).__name__}")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Self
 
@@ -23,6 +24,7 @@ from microtome.generators import (
 )
 from microtome.published import check_output
 from microtome.schema import Codebook, Schema
+from microtome.schema.view import View, view_of
 from microtome.synthesis.conditions import conditions_from_text, parse_conditions
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.finishing import finished
@@ -53,6 +55,11 @@ class TableModel:
     codebook: Codebook
     origin: Mapping[str, Any]
 
+    @cached_property
+    def view(self) -> View:
+        """What was measured of the table."""
+        return view_of(self.schema)
+
     def conditions_from_text(self, texts: Iterable[str]) -> dict[str, Any]:
         """Conditions such as ``town=A|B`` and ``age=30..40``."""
         return conditions_from_text(self.codebook, texts)
@@ -76,7 +83,7 @@ class TableModel:
         for table in self.typed_tables(wanted):
             tables.append(table)
             done += table.num_rows
-            wanted.progress("sample", done, wanted.number)
+            wanted.progress("sample", done, self.expected_rows(wanted))
         return as_frame(pa.concat_tables(tables), self.schema, kind)
 
     def write(self, path: Path, wanted: Draw, *, spreadsheet_safe: bool, force: bool) -> None:
@@ -85,17 +92,22 @@ class TableModel:
         tables = self.tables(wanted)
         if path.suffix == ".parquet":
             tables = (with_pandas_notes(typed(table, self.codebook), self.schema) for table in tables)
-        write_tables(path, tables, wanted.number, wanted.progress, self.schema, spreadsheet_safe=spreadsheet_safe)
+        number = self.expected_rows(wanted)
+        write_tables(path, tables, number, wanted.progress, self.schema, spreadsheet_safe=spreadsheet_safe)
 
     def stream(self, file: BinaryIO, wanted: Draw, *, spreadsheet_safe: bool) -> None:
         """Draw rows to an open file, as text."""
-        stream_text(
-            file, self.tables(wanted), wanted.number, wanted.progress, self.schema, spreadsheet_safe=spreadsheet_safe
-        )
+        tables, number = self.tables(wanted), self.expected_rows(wanted)
+        stream_text(file, tables, number, wanted.progress, self.schema, spreadsheet_safe=spreadsheet_safe)
+
+    def expected_rows(self, wanted: Draw) -> int:
+        """About how many rows that will be, for whoever waits."""
+        return wanted.number
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Shape of the generator, schema and codebook."""
-        parts, arrays = self.codebook.to_parts()
+        own = replace(self.codebook, codes=self.codebook.codes[: len(self.view.schema.columns)])
+        parts, arrays = own.to_parts()
         tensors = {f"{_CODEBOOK}{name}": torch.from_numpy(np.ascontiguousarray(one)) for name, one in arrays.items()}
         document = {
             "generator": type(self.generator).__name__,
@@ -112,7 +124,8 @@ class TableModel:
         """The model of a file, its weights not loaded yet."""
         schema = Schema.from_dict(document["schema"])
         arrays = {name: tensor.numpy() for name, tensor in part_of(tensors, _CODEBOOK).items()}
-        codebook = Codebook.from_parts(schema, document["codebook"], arrays)
+        view = view_of(schema)
+        codebook = view.with_steps(Codebook.from_parts(view.schema, document["codebook"], arrays))
         built = _built_in(path, document, codebook) if generator is None else generator
         return cls(generator=built, schema=schema, codebook=codebook, origin=dict(document["origin"]))
 

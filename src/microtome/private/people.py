@@ -1,0 +1,181 @@
+"""People and their rows: all rows of a person brought together, wherever in a table they stand, and some kept.
+
+    table ─► parts, by a keyed hash of whose a row is ─► people, part by part ─► rows that are kept, by their number
+
+Rows lie in a private folder meanwhile, without their keys, and memory does not grow with the table. Nothing is counted
+here and nothing comes out: passes read what was kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from microtome.errors import TableError
+from microtome.private.partitions import PARTS, Partitions
+from microtome.private.row_choice import Kept, Lots, content, keep, keyed_hash
+from microtome.private.table import PrivateTable
+from microtome.private.weighting import WHOLE, TableBlock, WeightedBlock
+from microtome.progress import Progress
+from microtome.schema import Column, Schema
+from microtome.schema.unit import Unit
+from microtome.schema.view import View
+from microtome.whole_file import disk_errors, scratch_folder
+
+_FOLDER = "microtome-people"
+_OWNER = ("owner 0", "owner 1")
+"""Columns of the parts that say whose a row is: 128 bits of a keyed hash, so that nobody is taken for another."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PeopleTable:
+    """Rows that are kept of people, by how many a person has.
+
+    Attributes:
+        origin: What to call them in messages.
+        num_rows: The number of people, where it is public.
+        tables: For each number of rows, those of the people who have so many, one person after the other.
+        most_rows: Rows of a person that there are at most.
+    """
+
+    origin: str
+    num_rows: int | None
+    tables: Mapping[int, pa.Table]
+    most_rows: int
+    counter: None = None
+
+    def blocks(self, schema: Schema, rows: int) -> Iterator[TableBlock]:
+        """All rows in blocks of about so many, whole people in each."""
+        for siblings, table in self.tables.items():
+            step = max(rows // siblings, 1) * siblings
+            for start in range(0, table.num_rows, step):
+                block = table.slice(start, step).select(schema.names).combine_chunks()
+                people = block.num_rows // siblings
+                if self.most_rows == 1:
+                    yield block
+                else:
+                    yield WeightedBlock(rows=block, weight=WHOLE // siblings, siblings=siblings, people=people)
+
+    def check_columns(self, schema: Schema) -> None:
+        """All columns of the view are there: they were made for it."""
+
+
+@contextmanager
+def people_of(
+    table: PrivateTable, schema: Schema, view: View, *, key: bytes, progress: Progress, count_is_public: bool
+) -> Iterator[PeopleTable]:
+    """The rows of a table's people that are kept, on disk for as long as they are needed.
+
+    Args:
+        table: The private rows.
+        schema: What is public about them, with a unit.
+        view: What is measured of them.
+        key: Fresh secret bits.
+        progress: Told how many rows were read.
+        count_is_public: Whether the number of people may be known.
+    """
+    unit = _unit(schema)
+    if table.counter is not None:
+        raise TableError(
+            f"{table.origin}: the rows of a person have to be brought together here, and this engine counts them where "
+            "they are; give the rows as files or a frame, or one row a person and no unit"
+        )
+    table.check_columns(schema, [unit.key])
+    with scratch_folder(_FOLDER) as folder, disk_errors(folder), Partitions(folder, "part") as parts:
+        _scatter(table, schema, unit.key, parts, key, progress)
+        with Partitions(folder, "kept", unit.max_rows + 1) as kept:
+            for number, part in parts.read():
+                _keep(part, schema, unit, view, key, kept)
+                parts.drop(number)
+            tables = dict(kept.read())
+            people = sum(found.num_rows // siblings for siblings, found in tables.items())
+            yield PeopleTable(
+                origin=table.origin,
+                num_rows=people if count_is_public else None,
+                tables=tables,
+                most_rows=unit.max_rows,
+            )
+
+
+def _unit(schema: Schema) -> Unit:
+    if schema.unit is None:
+        raise TableError("the schema names no unit, so rows are nobody's; nothing is released")
+    return schema.unit
+
+
+def _scatter(table: PrivateTable, schema: Schema, name: str, parts: Partitions, key: bytes, progress: Progress) -> None:
+    """Write every row to the part of the person whose it is."""
+    rows = nobodys = 0
+    for batch, (whose,) in table.keyed(schema, [name]):
+        owners = keyed_hash(whose, key, words=len(_OWNER))
+        nobodys += whose.null_count
+        for place, column in enumerate(_OWNER):
+            batch = batch.append_column(column, pa.array(owners[:, place]))
+        parts.add(batch, (owners[:, 0] % np.uint64(PARTS)).astype(np.int64))
+        rows += batch.num_rows
+        progress("people", rows, table.num_rows)
+    if nobodys:
+        raise TableError(
+            f"{table.origin}: {nobodys:,} of {rows:,} rows have no {name!r}, so nobody knows whose they are; fill it "
+            "in, or leave these rows out"
+        )
+
+
+def _keep(part: pa.Table, schema: Schema, unit: Unit, view: View, key: bytes, kept: Partitions) -> None:
+    """Choose the rows of the people of a part, and write them by how many a person has."""
+    owners: Lots = np.column_stack([np.asarray(part.column(name)) for name in _OWNER])
+    columns = [part.column(name).combine_chunks() for name in schema.names]
+    _refuse_changes(part, owners, unit.constant)
+    order = None if unit.order is None else order_numbers(part.column(unit.order).combine_chunks(), schema[unit.order])
+    chosen = keep(owners, content(columns, key), order, unit.max_rows, key)
+    rows = part.select(schema.names).take(pa.array(chosen.index)).combine_chunks()
+    for column in view.schema.columns[len(schema.columns) :]:
+        rows = rows.append_column(column.name, _derived(column, view, chosen, order))
+    kept.add(rows, chosen.siblings)
+
+
+def _derived(column: Column, view: View, chosen: Kept, order: NDArray[np.float64] | None) -> pa.Array:
+    """What is measured beside the columns of the table."""
+    match column.name:
+        case view.rows:
+            return pa.array(chosen.siblings, column.arrow_type)
+        case view.first:
+            return pa.array(chosen.place == 0)
+        case view.gap if order is not None:
+            return gaps(order[chosen.index], chosen, column)
+        case name:
+            raise TableError(f"nothing is known of the column {name!r} of people's rows; nothing is released")
+
+
+def order_numbers(values: pa.Array, column: Column) -> NDArray[np.float64]:
+    """The numbers by which rows follow each other."""
+    if values.null_count:
+        raise TableError(f"column {column.name!r}: the order of rows is missing in {values.null_count:,} of them")
+    counted = column.kind.facts.counted_as
+    return np.asarray(values.cast(counted) if column.kind.is_temporal else values).astype(np.float64)
+
+
+def gaps(numbers: NDArray[np.float64], chosen: Kept, column: Column) -> pa.Array:
+    """How far it is from each row to the next of the same owner; missing where there is none."""
+    ends = chosen.place == chosen.siblings - 1
+    far = np.where(ends, 0.0, np.roll(numbers, -1) - numbers)
+    return pa.array(far, mask=ends).cast(column.arrow_type)
+
+
+def _refuse_changes(rows: pa.Table, owners: Lots, constant: Sequence[str]) -> None:
+    """Refuse what is declared to be the same in all rows of a person and is not, all columns at once."""
+    by_owner = np.lexsort((owners[:, 1], owners[:, 0]))
+    same = (owners[by_owner][1:] == owners[by_owner][:-1]).all(axis=1)
+    changed = []
+    for name in constant:
+        codes = np.asarray(pc.fill_null(rows.column(name).combine_chunks().dictionary_encode().indices, -1))[by_owner]
+        if (same & (codes[1:] != codes[:-1])).any():
+            changed.append(f"column {name!r} is declared constant for a person, and is not")
+    if changed:
+        raise TableError("\n".join(changed) + "; correct the table, or do not declare it")

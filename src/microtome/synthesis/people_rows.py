@@ -1,0 +1,264 @@
+"""Rows of people, one after the other: a first row given what all rows share, then each from the one before it.
+
+    first row ~ P(row | shared, number of rows, first)
+    next row  ~ P(next levels | shared, number of rows, row),   its time = the time before + the gap
+
+All people who have a row of the same number are drawn at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from microtome.schema import Codebook, ColumnCode
+from microtome.schema.cells import CategoryCells, NumberCells, numbers_to_arrow
+from microtome.schema.scale import Scale
+from microtome.schema.view import View
+from microtome.synthesis.given import GivenMixture, drawn, weights_of
+from microtome.synthesis.rule_keeping import RuleKeeper, with_rows
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Levels = dict[int, Ints]
+_PIECE_ROWS = 4096
+"""Rows that are weighed at once: each has a number for every component."""
+_LEAST = np.float32(1e-12)
+_TRIES = 8
+"""How often a row that breaks a rule is drawn anew, given the same."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PeopleRows:
+    """Draws the rows of people of whom it is known what all their rows share.
+
+    Attributes:
+        mixture: The model of the view.
+        codebook: Its codes, steps included.
+        view: What was measured.
+        keeper: Of the rules that every row has to keep, if there are any.
+    """
+
+    mixture: GivenMixture
+    codebook: Codebook
+    view: View
+    keeper: RuleKeeper | None
+
+    def draw(self, shared: pa.Table, numbers: Ints, rng: np.random.Generator) -> tuple[Ints, pa.Table]:
+        """Whose each row is, and the rows; those of a person stand next to each other, in their order.
+
+        Args:
+            shared: The values of all columns that are known beforehand, a row for each person.
+            numbers: How many rows each has.
+            rng: Draws them.
+        """
+        given = {self._place(name): self._levels_of(self._place(name), shared.column(name)) for name in self.view.given}
+        owners, tables = [], []
+        people, levels, before = np.flatnonzero(numbers > 0), dict[int, Ints](), dict[str, pa.Array]()
+        number = 0
+        while len(people):
+            known = {column: found[people] for column, found in given.items()}
+            fixed = {name: _whole(shared.column(name)).take(pa.array(people)) for name in self.view.given}
+            wave = _Wave(rows=self, given=known, fixed=fixed, before=levels, times=self._times(before), rng=rng)
+            levels, table = wave.drawn()
+            owners.append(people)
+            tables.append(table)
+            number += 1
+            going = numbers[people] > number
+            people = people[going]
+            levels = {column: found[going] for column, found in levels.items()}
+            before = {name: _whole(table.column(name)).filter(pa.array(going)) for name in table.column_names}
+        if not owners:
+            return np.zeros(0, np.int64), self._empty()
+        whose, rows = np.concatenate(owners), pa.concat_tables(tables)
+        times = np.arange(len(whose)) if self.view.order is None else self._numbers(self.view.order, rows)
+        order = np.lexsort((times, whose))
+        return whose[order], rows.take(pa.array(order))
+
+    def _times(self, before: Mapping[str, pa.Array]) -> Floats | None:
+        """When the next rows are, by the rows before them."""
+        if not before or self.view.order is None or self.view.gap is None:
+            return None
+        rows = pa.table(before)
+        return self._numbers(self.view.order, rows) + self._numbers(self.view.gap, rows)
+
+    def _numbers(self, name: str, rows: pa.Table) -> Floats:
+        column, values = self.codebook.codes[self._place(name)].column, _whole(rows.column(name))
+        counted = column.kind.facts.counted_as
+        numbers = values.cast(counted) if column.kind.is_temporal else values
+        found: Floats = np.nan_to_num(np.asarray(numbers.cast(pa.float64()).fill_null(0.0)))
+        return found
+
+    def _place(self, name: str) -> int:
+        return self.places[name]
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of every column."""
+        return {code.column.name: place for place, code in enumerate(self.codebook.codes)}
+
+    def _levels_of(self, place: int, values: pa.ChunkedArray | pa.Array) -> Ints:
+        code = self.codebook.codes[place]
+        return code.levels[Scale.of(code.column, {}).locate(_whole(values), code.cells)]
+
+    def _empty(self) -> pa.Table:
+        codes = self.codebook.codes[: len(self.view.schema.columns)]
+        return pa.table({code.column.name: pa.array([], code.column.storage_type) for code in codes})
+
+    def values(self, place: int, levels: Ints, rng: np.random.Generator) -> pa.Array:
+        """Values of a column for its levels."""
+        return self.codebook.codes[place].draw(levels, rng)
+
+    @cached_property
+    def own(self) -> list[int]:
+        """Columns that are drawn for every row."""
+        shared = {*self.view.given, self.view.first}
+        return [self.places[name] for name in self.view.schema.names if name not in shared]
+
+    @cached_property
+    def steps(self) -> dict[int, int]:
+        """For every column that steps, where its level in the next row is."""
+        first = len(self.view.schema.columns)
+        return {self.places[name]: first + number for number, name in enumerate(self.view.steps)}
+
+    @cached_property
+    def goes_on(self) -> NDArray[np.float32]:
+        """How likely there is a next row in each component."""
+        shares = [self.mixture.levels[:, self.codebook.blocks[place].stop - 1] for place in self.steps.values()]
+        return np.asarray(1.0 - np.mean(shares, axis=0), dtype=np.float32)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Wave:
+    """The rows of one number, of all people who have so many."""
+
+    rows: PeopleRows
+    given: Levels
+    fixed: Mapping[str, pa.Array]
+    before: Levels
+    times: Floats | None
+    rng: np.random.Generator
+
+    @property
+    def _count(self) -> int:
+        return len(next(iter(self.given.values())))
+
+    def drawn(self) -> tuple[Levels, pa.Table]:
+        """Levels and values of the rows, all of which keep the rules."""
+        levels, table = self._attempt(np.arange(self._count))
+        keeper = self.rows.keeper
+        if keeper is None:
+            return levels, table
+        table, broken = keeper.settled(table)
+        for _ in range(_TRIES):
+            places = np.flatnonzero(broken)
+            if not len(places):
+                break
+            again, fresh = self._attempt(places)
+            fresh, still = keeper.settled(fresh)
+            good = places[~still]
+            for column, found in levels.items():
+                found[good] = again[column][~still]
+            table, broken[good] = with_rows(table, good, fresh.filter(pa.array(~still))), False
+        places = np.flatnonzero(broken)
+        if len(places):
+            table = with_rows(table, places, keeper.mended(table.take(pa.array(places))))
+        return self._relocated(levels, table, keeper.columns), table
+
+    def _relocated(self, levels: Levels, table: pa.Table, changed: Sequence[str]) -> Levels:
+        """Levels of what the rules have made of the rows."""
+        for name in changed:
+            place = self.rows.places[name]
+            levels[place] = self.rows._levels_of(place, table.column(name))
+        return levels
+
+    def _attempt(self, places: Ints) -> tuple[Levels, pa.Table]:
+        """The rows of some people, drawn once."""
+        rows = self.rows
+        known = {column: levels[places] for column, levels in self.given.items()}
+        before = {column: levels[places] for column, levels in self.before.items()}
+        settled = dict[str, pa.Array]()
+        if rows.view.first is not None:
+            place = rows.places[rows.view.first]
+            values = pa.array(np.full(len(places), not before))
+            settled[rows.view.first], known[place] = values, rows._levels_of(place, values)
+        if self.times is not None and rows.view.order is not None:
+            place = rows.places[rows.view.order]
+            settled[rows.view.order] = self._timed(rows.codebook.codes[place], self.times[places])
+            known[place] = rows._levels_of(place, settled[rows.view.order])
+        left = [column for column in rows.own if column not in known]
+        pieces = [slice(start, start + _PIECE_ROWS) for start in range(0, len(places), _PIECE_ROWS)]
+        found = [self._piece(left, _cut(known, piece), _cut(before, piece)) for piece in pieces]
+        known |= {column: np.concatenate([piece[column] for piece in found]) for column in left}
+        return known, self._table(known, settled, places)
+
+    def _piece(self, left: Sequence[int], known: Levels, before: Levels) -> Levels:
+        """Levels of the columns that are left, one after the other: each by the row so far, and by the row before.
+
+        With both, P(x | row, before) ∝ P(x | row)·P(x | before)/P(x), everything given what all rows of a person share.
+        """
+        rows, mixture, rng = self.rows, self.rows.mixture, self.rng
+        count = len(next(iter(known.values())))
+        scores = mixture.scores(known, count)
+        stepping = set(rows.steps) & set(left) if before else set[int]()
+        shared = {column: levels for column, levels in known.items() if column in self.given}
+        if stepping:
+            alone = weights_of(mixture.scores(shared, count))
+            after = weights_of(mixture.scores({**shared, **before}, count) + np.log(rows.goes_on + _LEAST))
+        found: Levels = {}
+        for column in left:
+            shares = mixture.shares(weights_of(scores), column)
+            if column in stepping:
+                following = mixture.shares(after, rows.steps[column])[:, :-1]
+                shares *= following / (mixture.shares(alone, column) + _LEAST)
+            if column in self._barred and shares.shape[1] > 1:
+                shares[:, self._barred[column]] = 0.0
+            found[column] = drawn(shares, rng)
+            scores += mixture.told(column, found[column])
+        return found
+
+    @cached_property
+    def _barred(self) -> dict[int, int]:
+        """A gap is drawn for rows that have a next one; of others it is not looked at."""
+        view = self.rows.view
+        if view.gap is None:
+            return {}
+        place = self.rows.places[view.gap]
+        return {place: int(self.rows.codebook.codes[place].levels[-1])}
+
+    def _timed(self, code: ColumnCode, times: Floats) -> pa.Array:
+        """Times within what the column may have."""
+        low, high = code.column.number_bounds() or _ends(code)
+        return numbers_to_arrow(code.column, np.clip(times, low, high), None).cast(code.column.storage_type)
+
+    def _table(self, levels: Levels, settled: Mapping[str, pa.Array], places: Ints) -> pa.Table:
+        rows, arrays = self.rows, {}
+        for name in rows.view.schema.names:
+            if name in self.fixed:
+                arrays[name] = self.fixed[name].take(pa.array(places))
+            elif name in settled:
+                arrays[name] = settled[name]
+            else:
+                arrays[name] = rows.values(rows.places[name], levels[rows.places[name]], self.rng)
+        return pa.table(arrays)
+
+
+def _ends(code: ColumnCode) -> tuple[float, float]:
+    match code.cells:
+        case NumberCells(edges=edges):
+            return float(edges[0]), float(edges[-1])
+        case CategoryCells():
+            return -np.inf, np.inf
+
+
+def _cut(levels: Levels, piece: slice) -> Levels:
+    return {column: found[piece] for column, found in levels.items()}
+
+
+def _whole(values: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
