@@ -1,4 +1,4 @@
-"""Rényi accountants (privacy argument, section 3; the paper's Theorem 1, Remark 2, Proposition 3 and Lemma 1)."""
+"""Rényi accountants (privacy argument, section 3), and what the paper proves: each statement has a test of its name."""
 
 import math
 
@@ -19,7 +19,7 @@ from microtome.accounting import (
     calibrate_noise,
     epsilon,
 )
-from microtome.accounting.paper import remark2_epsilon, remark2_order, theorem1_rdp
+from microtome.accounting.paper import paper_conversion, remark2_epsilon, remark2_order, theorem1_rdp
 from microtome.accounting.projection_law import projection_law
 from microtome.accounting.renyi import exact_rdp
 from microtome.errors import ParameterError
@@ -121,6 +121,37 @@ def test_remark_2(slices, dim: int, count: int, sigma: float) -> None:
 
 def test_remark_2_has_no_bound_where_the_order_is_too_large(slices) -> None:
     assert remark2_epsilon(slices("gaussian", 2, 1, 0.2), 1e-9) == math.inf
+
+
+def test_proposition_2() -> None:
+    """An (α, ε)-RDP mechanism is (ε + ln(1/δ)/(α−1), δ)-private: of a Gaussian one, no less than its exact ε."""
+    mu, delta = 0.8, 1e-6
+    alpha = np.linspace(1.5, 60.0, 400)
+    stated = paper_conversion(alpha * mu**2 / 2, alpha, delta)
+    assert stated == pytest.approx(alpha * mu**2 / 2 + math.log(1 / delta) / (alpha - 1))
+    assert epsilon([GaussianEvent(mu=mu)], delta) < stated.min() < 1.2 * epsilon([GaussianEvent(mu=mu)], delta)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 3.0, 5.0])
+def test_lemma_2_by_the_covariances_of_its_proof(slices, alpha: float) -> None:
+    """Eq. (7) on the covariances of Eq. (8), for two small tables one row apart."""
+    n, dim, count, sigma = 3, 4, 2, 2.5
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(n, dim))
+    other = table.copy()
+    direction = rng.normal(size=dim)
+    other[1] += direction / np.linalg.norm(direction)
+
+    def covariance(rows: np.ndarray) -> np.ndarray:
+        block = np.block([[np.eye(dim), rows.T], [rows, rows @ rows.T + dim * sigma**2 * np.eye(n)]])
+        return np.kron(block, np.eye(count)) / dim
+
+    first, second = covariance(table), covariance(other)
+    mixed, one, two = (np.linalg.slogdet(m)[1] for m in ((1 - alpha) * first + alpha * second, first, second))
+    divergence = -(mixed - (1 - alpha) * one - alpha * two) / (2 * (alpha - 1))
+    event, order = slices("gaussian", dim, count, sigma), np.array([alpha])
+    assert divergence == pytest.approx(exact_rdp(event, order)[0], rel=1e-9)
+    assert divergence <= theorem1_rdp(event, order)[0]
 
 
 def test_proposition_3(slices) -> None:
