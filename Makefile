@@ -16,7 +16,7 @@ NEWEST ?= $(shell for minor in 19 18 17 16 15 14 13 12 11; do \
   python3.$$minor -c "" 2> /dev/null && echo python3.$$minor && break; done)
 TESTS ?= tests
 
-.PHONY: demo test test-all test-newest coverage architecture browser postgresql lint format package bench bench-env bench-release bench-large bench-kernel bench-forecast bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-report audit reliability clean
+.PHONY: demo test test-all test-newest coverage architecture browser postgresql lint format package bench bench-env bench-release bench-large bench-kernel bench-forecast bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-losses bench-paper bench-report audit reliability clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
@@ -130,8 +130,18 @@ bench-mnist: $(STAMP)
 bench-adaptation: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/adaptation.py
 
+# Every loss on one release of records against ε: the last table and the plot of docs/paper.md.
+bench-losses: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sliced_losses.py
+
+# Tables 1 and 3 of the paper with all of its epochs, under its own noise and under ours; a day of processor time.
+bench-paper: $(STAMP)
+	$(BIN)/python benchmarks/compare.py --methods algorithm1_outside slicewass_outside algorithm1_faster algorithm1 \
+	  slicewass --epsilons 5.1 8.1 --seeds 0 1 --time-limit 9000
+
 bench-report: $(STAMP)
 	$(BIN)/python benchmarks/render.py
+	$(BIN)/python benchmarks/paper_page.py
 
 # Half an hour of attacks on every mechanism setting; the privacy statement is made of what they find.
 audit: $(STAMP)

@@ -28,6 +28,11 @@ METRICS = {
     "triples": "3-way",
 }
 LOWER_IS_BETTER = frozenset({"pair_error", "detector_auc"})
+NOTHING_LEARNT = 0.98
+CHANCE_BELOW = 0.6
+"""Pair error from which on, and AUC up to which, rows have taught a classifier nothing: what it then makes of the test
+rows is chance, and may be far below one half as well."""
+_OF_CLASSIFIERS = frozenset({"f1", "auc"})
 WHOLE_TABLES = (5.1, 8.1, 1.0)
 """The ε with a whole table a task, in this order: the paper's two, and one that a privacy officer might sign."""
 
@@ -130,6 +135,13 @@ def spread(values: Sequence[float], form: str = "{:.3f}") -> str:
     if not values:
         return "–"
     return form.format(mean(values)) + (f" ± {form.format(stdev(values))}" if len(values) > 1 else "")
+
+
+def doubted(metric: str, cell: str, pair_error: float | None, auc: float | None) -> str:
+    """The cell of a metric, in brackets where it is chance: that of a classifier whose rows taught it nothing."""
+    known = pair_error is not None and auc is not None
+    is_chance = known and metric in _OF_CLASSIFIERS and pair_error >= NOTHING_LEARNT and auc < CHANCE_BELOW
+    return f"({cell})" if is_chance else cell
 
 
 def _row(method: str, runs: list[Run]) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from comparison import LOWER_IS_BETTER, METRICS, WHOLE_TABLES, Comparison, Row, Run, paper_rows, spread
+from comparison import LOWER_IS_BETTER, METRICS, WHOLE_TABLES, Comparison, Row, Run, doubted, paper_rows, spread
 from comparison_summary import Contest, contests, in_short
 from methods import METHODS
 
@@ -90,6 +90,8 @@ def _winners(comparison: Comparison, epsilon: float) -> list[str]:
     lines = []
     for method, means in averages.items():
         cells = [f"{means[metric]:.3f}" if metric in means else "–" for metric in METRICS]
+        known = means.get("pair_error"), means.get("auc")
+        cells = [doubted(metric, cell, *known) for metric, cell in zip(METRICS, cells, strict=True)]
         if method in private:
             won = [metric in means and means[metric] == best[metric] for metric in METRICS]
             cells = [f"**{cell}**" if is_best else cell for cell, is_best in zip(cells, won, strict=True)]
@@ -105,7 +107,8 @@ def _line(row: Row) -> list[Any]:
     title = f"{row.title} ({len(row.failures)} failed: {row.reasons})" if row.failures else row.title
     title += _epochs(row.runs)
     cost = [spread(row.processor_seconds, "{:.0f}"), f"{max(row.mebibytes):.0f}"]
-    return [title, *[spread(row.values(metric)) for metric in METRICS], *cost, len(row.runs)]
+    cells = [doubted(metric, spread(row.values(metric)), row.mean("pair_error"), row.mean("auc")) for metric in METRICS]
+    return [title, *cells, *cost, len(row.runs)]
 
 
 def _epochs(runs: Sequence[Run]) -> str:

@@ -38,7 +38,6 @@ from microtome.private.arrow_stream import is_of_data_sets
 from microtome.private.image_rows import open_images
 from microtome.private.spool import is_read_once, read_again
 from microtome.private.stored_file import local_files, names_one_place
-from microtome.private.table import PrivateTable
 from microtome.published import Artefact, ImageRelease, Release, keep_temporary
 from microtome.published.signature import Signer
 from microtome.schema import Schema

@@ -137,7 +137,7 @@ class PrivacySettings:
             yield f"capacity is for add-remove neighbours; with {self.neighbours} the number of records is public"
         needed = self.accountant.needs or self.directions
         if not (self.directions.is_drawn and needed.is_drawn):
-            yield "fixed directions, and prop2, are for comparing budgets; a release draws orthogonal or gaussian ones"
+            yield "fixed directions, and prop3, are for comparing budgets; a release draws orthogonal or gaussian ones"
         elif self.directions is not needed:
             yield "theorem1 is the paper's bound for gaussian directions; take these, or the exact accountant"
 

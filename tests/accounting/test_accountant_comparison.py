@@ -39,7 +39,7 @@ def test_what_does_not_apply_is_none() -> None:
     assert noise("orthogonal")["theorem1"] is None
     fixed = noise("fixed")
     assert fixed["theorem1"] is None
-    assert fixed["exact"] < fixed["renyi"] < fixed["prop2"]
+    assert fixed["exact"] < fixed["renyi"] < fixed["prop3"]
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "orthogonal", "fixed"])

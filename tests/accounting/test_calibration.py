@@ -47,7 +47,7 @@ def test_promise_is_kept_and_not_by_much(wanted, log_delta, dim, count, kind) ->
 @pytest.mark.parametrize("wanted", [0.01, 0.5, 5.1, 50.0])
 @pytest.mark.parametrize("promised", [1e-12, 1e-5, 0.1])
 def test_inverse_pairs(slices, accountant: Accountant, wanted: float, promised: float) -> None:
-    kind = "fixed" if accountant is Accountant.PROP2 else "gaussian"
+    kind = "fixed" if accountant is Accountant.PROP3 else "gaussian"
 
     def build(sigma: float) -> list[SliceEvent]:
         return [slices(kind, 40, 60, sigma)]

@@ -1,4 +1,4 @@
-"""Rényi accountants (privacy argument, section 3; the paper's Theorem 1, Proposition 2 and Lemma 4)."""
+"""Rényi accountants (privacy argument, section 3), and what the paper proves: each statement has a test of its name."""
 
 import math
 
@@ -19,7 +19,7 @@ from microtome.accounting import (
     calibrate_noise,
     epsilon,
 )
-from microtome.accounting.paper import theorem1_rdp
+from microtome.accounting.paper import paper_conversion, remark2_epsilon, remark2_order, theorem1_rdp
 from microtome.accounting.projection_law import projection_law
 from microtome.accounting.renyi import exact_rdp
 from microtome.errors import ParameterError
@@ -103,25 +103,76 @@ def test_theorem_1_refuses_other_directions(slices) -> None:
             epsilon([slices(kind, 10, 10, 1.0)], 1e-5, Accountant.THEOREM1)
 
 
-def test_proposition_2(slices) -> None:
+@pytest.mark.parametrize(("dim", "count", "sigma"), [(100, 200, 4.0), (784, 1000, 3.0), (100, 100, 8.0)])
+def test_remark_2(slices, dim: int, count: int, sigma: float) -> None:
+    """α* needs no search, costs little where γ ≤ d/2, and keeps the bound that the remark ends with."""
+    delta = 1e-5
+    event = slices("gaussian", dim, count, sigma)
+    alpha = remark2_order(event, delta)
+    assert alpha * (alpha - 1) / sigma**2 <= dim / 2
+    ratio = count / (sigma**2 * dim)
+    simplified = ratio + 2 * math.sqrt(ratio * math.log(1 / delta))
+    best, starred = epsilon([event], delta, Accountant.THEOREM1), remark2_epsilon(event, delta)
+    assert best <= starred <= min(simplified, 1.15 * best)
+    room = dim - alpha * (alpha - 1) / sigma**2
+    substituted = count / (2 * sigma**2 * room) + (1 + dim / (2 * room)) * math.sqrt(ratio * math.log(1 / delta))
+    assert starred == pytest.approx(substituted, rel=1e-12), "the remark prints √(d/(2(d − γ)))"
+
+
+def test_remark_2_has_no_bound_where_the_order_is_too_large(slices) -> None:
+    assert remark2_epsilon(slices("gaussian", 2, 1, 0.2), 1e-9) == math.inf
+
+
+def test_proposition_2() -> None:
+    """An (α, ε)-RDP mechanism is (ε + ln(1/δ)/(α−1), δ)-private: of a Gaussian one, no less than its exact ε."""
+    mu, delta = 0.8, 1e-6
+    alpha = np.linspace(1.5, 60.0, 400)
+    stated = paper_conversion(alpha * mu**2 / 2, alpha, delta)
+    assert stated == pytest.approx(alpha * mu**2 / 2 + math.log(1 / delta) / (alpha - 1))
+    assert epsilon([GaussianEvent(mu=mu)], delta) < stated.min() < 1.2 * epsilon([GaussianEvent(mu=mu)], delta)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 3.0, 5.0])
+def test_lemma_2_by_the_covariances_of_its_proof(slices, alpha: float) -> None:
+    """Eq. (7) on the covariances of Eq. (8), for two small tables one row apart."""
+    n, dim, count, sigma = 3, 4, 2, 2.5
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(n, dim))
+    other = table.copy()
+    direction = rng.normal(size=dim)
+    other[1] += direction / np.linalg.norm(direction)
+
+    def covariance(rows: np.ndarray) -> np.ndarray:
+        block = np.block([[np.eye(dim), rows.T], [rows, rows @ rows.T + dim * sigma**2 * np.eye(n)]])
+        return np.kron(block, np.eye(count)) / dim
+
+    first, second = covariance(table), covariance(other)
+    mixed, one, two = (np.linalg.slogdet(m)[1] for m in ((1 - alpha) * first + alpha * second, first, second))
+    divergence = -(mixed - (1 - alpha) * one - alpha * two) / (2 * (alpha - 1))
+    event, order = slices("gaussian", dim, count, sigma), np.array([alpha])
+    assert divergence == pytest.approx(exact_rdp(event, order)[0], rel=1e-9)
+    assert divergence <= theorem1_rdp(event, order)[0]
+
+
+def test_proposition_3(slices) -> None:
     """The minimum over α of αm/(2σ²) + ln(1/δ)/(α−1) has a closed form."""
     m, sigma, delta = 7, 3.0, 1e-5
     rho = m / (2 * sigma**2)
     closed = rho + 2 * math.sqrt(rho * math.log(1 / delta))
     event = slices("fixed", 10, 21, sigma, slice_dim=3)
-    assert epsilon([event], delta, Accountant.PROP2) == pytest.approx(closed, rel=1e-6)
+    assert epsilon([event], delta, Accountant.PROP3) == pytest.approx(closed, rel=1e-6)
     assert epsilon([event], delta) < epsilon([event], delta, Accountant.RENYI) < closed
     aligned = slices("orthogonal", 9, 21, sigma, slice_dim=3)
-    assert epsilon([aligned], delta) < epsilon([aligned], delta, Accountant.PROP2)
+    assert epsilon([aligned], delta) < epsilon([aligned], delta, Accountant.PROP3)
 
 
-def test_proposition_2_refuses_what_it_does_not_cover(slices) -> None:
+def test_proposition_3_refuses_what_it_does_not_cover(slices) -> None:
     for event in (slices("gaussian", 10, 20, 1.0), slices("orthogonal", 10, 21, 1.0, slice_dim=3)):
-        with pytest.raises(ParameterError, match="prop2"):
-            epsilon([event], 1e-5, Accountant.PROP2)
+        with pytest.raises(ParameterError, match="prop3"):
+            epsilon([event], 1e-5, Accountant.PROP3)
 
 
-def test_lemma_4(slices) -> None:
+def test_lemma_1(slices) -> None:
     inner = slices("gaussian", 50, 100, 2.0)
     sampled = SubsampledEvent(rate=0.25, event=inner, symmetric=False)
     for name in ("renyi", "theorem1"):

@@ -47,7 +47,7 @@ def test_replace_one_bound_covers_every_pair_of_rows(at: float) -> None:
         assert value <= bound + 1e-9
 
 
-def test_unamplified_inverts_lemma_4() -> None:
+def test_unamplified_inverts_lemma_1() -> None:
     epsilon_in = np.array([0.0, 1e-9, 0.1, 0.9999, 1.0001, 5.0, 40.0, 900.0])
     for rate in (1e-6, 0.25, 1.0):
         inner = unamplified(epsilon_in, rate)

@@ -80,7 +80,7 @@ SECOND_TIER = {
     "accounting/loss_distribution.py": "compositions without a closed form",
     "accounting/merging.py": "compositions of hundreds of parts",
     "accounting/renyi.py": "Rényi divergences",
-    "accounting/paper.py": "Theorem 1 and Proposition 2 of the paper, and all accountants side by side",
+    "accounting/paper.py": "Theorem 1 and Proposition 3 of the paper, and all accountants side by side",
     "accounting/default_delta.py": "the δ of whoever gives none",
     "accounting/verification.py": "whether a stated promise is kept",
     "accounting/__init__.py": "names",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from comparison import METRICS, Comparison, paper_rows, spread
+from comparison import METRICS, Comparison, doubted, paper_rows, spread
 from comparison_page import sections
 from comparison_plots import page
 from comparison_summary import contests, in_short
@@ -145,3 +145,12 @@ def test_in_short_lower_is_better_where_it_is(folder):
     assert held["pair_error"].best.method == "aggregates"
     assert held["auc"].best.method == "aggregates"
     assert held["auc"].rows[-1].method == "mst"
+
+
+def test_what_a_classifier_makes_of_rows_that_taught_it_nothing_is_in_brackets():
+    assert doubted("auc", "0.306", 1.018, 0.306) == "(0.306)"
+    assert doubted("f1", "0.42", 1.018, 0.55) == "(0.42)"
+    assert doubted("auc", "0.852", 0.999, 0.852) == "0.852", "pairs with the label may be known where others are not"
+    assert doubted("auc", "0.52", 0.5, 0.52) == "0.52"
+    assert doubted("tv", "0.9", 1.02, 0.4) == "0.9"
+    assert doubted("auc", "–", 1.0, None) == "–"

@@ -196,7 +196,7 @@ def test_parameters_out_of_range(changes: dict, said: tuple[str, ...], microtome
 
 @pytest.mark.parametrize(
     "changes",
-    [{"epsilon": "much"}, {"neighbours": "friends"}, {"directions": "fixed"}, {"accountant": "prop2"}, {"bogus": 1}],
+    [{"epsilon": "much"}, {"neighbours": "friends"}, {"directions": "fixed"}, {"accountant": "prop3"}, {"bogus": 1}],
 )
 def test_wrong_usage(changes: dict, microtome: Command, desk: Desk) -> None:
     refused(microtome, desk, f"--{next(iter(changes))}", code=USAGE, **changes)

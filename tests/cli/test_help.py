@@ -65,7 +65,7 @@ def test_help_takes_little_longer_than_what_draws_it() -> None:
         (choices.Kind, ReleaseKind, set()),
         (choices.Directions, DirectionKind, set()),
         (choices.DrawnDirections, DirectionKind, {"fixed"}),
-        (choices.ReleaseAccountant, Accountant, {"prop2"}),
+        (choices.ReleaseAccountant, Accountant, {"prop3"}),
     ],
 )
 def test_options_offer_what_the_library_knows(offered: type, known: type, left_out: set[str]) -> None:

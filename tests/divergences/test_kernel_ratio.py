@@ -61,7 +61,7 @@ def test_fast_is_the_printed_formula_when_every_row_is_a_landmark(seeded, small,
     torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-6, atol=1e-7)
 
 
-def test_reference_is_equation_seven_written_out_for_two_points():
+def test_reference_is_equation_five_written_out_for_two_points():
     slices = torch.tensor([[[0.0]], [[2.0]]], dtype=DOUBLE)
     directions = torch.ones(1, 1, 1, dtype=DOUBLE)
     settings = KernelSettings(f=FDivergence.CHI_SQUARED, ridge=0.05, bandwidth_multipliers=(1.0,))

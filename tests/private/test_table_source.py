@@ -497,7 +497,7 @@ def test_a_table_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> Non
         ({"capacity": 50}, "capacity"),
         ({"neighbours": Neighbours.ADD_REMOVE, "capacity": 1}, "capacity"),
         ({"directions": DirectionKind.FIXED}, "fixed"),
-        ({"accountant": Accountant.PROP2}, "prop2"),
+        ({"accountant": Accountant.PROP3}, "prop3"),
         ({"accountant": Accountant.THEOREM1}, "theorem1"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from microtome.divergences import FDivergence
 from microtome.errors import ParameterError
 from microtome.generators import MixtureSettings, NetworkSettings
-from microtome.training import FitSettings, LossMix, SliceChoice
+from microtome.training import FitSettings, LossMix, Schedule, SliceChoice
 
 
 def test_settings_survive_json() -> None:
@@ -19,6 +19,8 @@ def test_settings_survive_json() -> None:
         steps=7,
         patience=None,
         learning_rate=1 / 3,
+        schedule=Schedule.CONSTANT,
+        keeps_last=True,
     )
     assert FitSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
 
@@ -38,6 +40,9 @@ def test_what_is_not_said_is_the_default() -> None:
         ({"loss": {"moments": 0}}, "all losses have weight 0"),
         ({"loss": {"kernel": -1}}, "kernel is -1"),
         ({"loss": {"num_slices": 0}}, "num_slices is 0"),
+        ({"loss": {"slice_dim": 0}}, "slice_dim is 0"),
+        ({"loss": {"batch_uses": 0}}, "batch_uses is 0"),
+        ({"schedule": "bogus"}, "bogus"),
         ({"loss": []}, None),
         ({"loss": 3}, "cannot be read"),
         ({"network": 3}, "cannot be read"),

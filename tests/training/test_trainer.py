@@ -28,7 +28,7 @@ from microtome.errors import ModelError, OutputError, ParameterError
 from microtome.generators import Generator, RowLayout
 from microtome.published import RecordsRelease, Release
 from microtome.synthesis import Synthesizer
-from microtome.training import Checkpoint, Fit, FitSettings, LossMix, SliceChoice, Trainer, build_generator
+from microtome.training import Checkpoint, Fit, FitSettings, LossMix, Schedule, SliceChoice, Trainer, build_generator
 from microtome.training.loop import one_cycle
 from microtome.training.losses import TrainingLoss
 from support import fill_disk, levels_of
@@ -122,7 +122,7 @@ def test_slices_that_cannot_be_had_are_refused(few_slices: Release, strong_relea
     with pytest.raises(ParameterError, match="whole orthogonal directions"):
         fitted(few_slices, quick(loss=fresh))
     with pytest.raises(ParameterError, match="slice_dim is 1, not 2"):
-        fitted(strong_release, quick(loss=replace(fresh, slices=SliceChoice.PAIRS)))
+        fitted(strong_release, quick(loss=replace(fresh, slices=SliceChoice.PAIRS, slice_dim=1)))
     with pytest.raises(ParameterError, match="one-dimensional slices, not 2"):
         fitted(strong_release, quick(loss=replace(fresh, kernel=0.0, wasserstein=1.0, slice_dim=2)))
 
@@ -231,10 +231,16 @@ RESUMED = {
         steps=60,
         loss=LossMix(kernel=0.3, mmd=0.1, wasserstein=0.1, slices=SliceChoice.RANDOM, num_slices=20, slices_per_step=7),
     ),
+    "batches": quick(
+        steps=60, loss=LossMix(moments=0.0, algorithm1=1.0, num_slices=6, slices_per_step=3, batch_rows=32)
+    ),
 }
 
 
-@pytest.mark.parametrize(("name", "killed_at"), [("moments", 30), ("moments", 40), ("everything", 30)])
+@pytest.mark.parametrize(
+    ("name", "killed_at"),
+    [("moments", 30), ("moments", 40), ("everything", 30), ("batches", 30)],
+)
 def test_resumed_run_is_the_uninterrupted_one(
     name: str, killed_at: int, strong_release: Release, tmp_path: Path
 ) -> None:
@@ -259,6 +265,24 @@ def test_resumed_run_of_an_own_generator(strong_release: Release, tmp_path: Path
     resumed = Trainer(strong_release, settings, seed=0, generator=own, checkpoint=path).fit(resume=True)
     assert resumed.history == whole.history
     assert same(state(resumed.generator), state(whole.generator))
+
+
+def test_slices_are_fresh_planes_where_the_directions_allow_it(strong_release: Release, few_slices: Release) -> None:
+    random = torch.Generator().manual_seed(0)
+    planes = LossMix(kernel=1.0).sliced_rows(strong_release, 0, random)
+    assert planes.fresh
+    assert tuple(planes.directions.shape) == (150, strong_release.codebook.dim, 2)
+    assert LossMix(wasserstein=1.0).sliced_rows(strong_release, 0, random).directions.shape[2] == 1
+    assert not LossMix(kernel=1.0).sliced_rows(few_slices, 0, random).fresh
+
+
+def test_the_last_state_is_kept_on_demand(strong_release: Release) -> None:
+    settings = quick(steps=20, check_every=10, learning_rate=3.0, schedule=Schedule.CONSTANT, patience=None)
+    chosen, last = (fitted(strong_release, replace(settings, keeps_last=kept)) for kept in (False, True))
+    assert chosen.history == last.history
+    assert chosen.best_step < 20, "a rate that ruins the network"
+    assert last.best_step == 20
+    assert not same(state(chosen.generator), state(last.generator))
 
 
 def test_resume_without_a_checkpoint_starts(strong_release: Release, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ Numbers only: this package sees no data. It reads like ``docs/privacy.md``:
     loss_distribution.py  … where no closed form is left
     merging.py            … and where there are hundreds of different parts
     renyi.py              Rényi divergences                                  section 3
-    paper.py              Theorem 1, Proposition 2, and all side by side     section 3
+    paper.py              Theorem 1, Proposition 3, and all side by side     section 3
     accountant.py         δ of ε, and ε of δ
     calibration.py        the noise that a promise needs
     default_delta.py      the δ of whoever gives none

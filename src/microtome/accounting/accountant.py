@@ -3,7 +3,7 @@
     exact      the privacy profile itself (``docs/privacy.md``, sections 3 to 5); the default
     renyi      exact Rényi divergences, converted
     theorem1   the paper's Theorem 1 as printed, to reproduce it
-    prop2      the paper's Proposition 2, for directions that somebody chose
+    prop3      the paper's Proposition 3, for directions that somebody chose
 
 All are valid. For the same noise exact ≤ renyi ≤ theorem1 in ε.
 """
@@ -14,7 +14,7 @@ from enum import StrEnum
 from microtome.accounting.directions import DirectionKind
 from microtome.accounting.events import Event
 from microtome.accounting.inversion import smallest_epsilon
-from microtome.accounting.paper import prop2_epsilon, theorem1_epsilon
+from microtome.accounting.paper import prop3_epsilon, theorem1_epsilon
 from microtome.accounting.privacy_profile import exact_profile
 from microtome.accounting.ranges import require_nonnegative, require_probability
 from microtome.accounting.renyi import renyi_epsilon
@@ -27,7 +27,7 @@ class Accountant(StrEnum):
     EXACT = "exact"
     RENYI = "renyi"
     THEOREM1 = "theorem1"
-    PROP2 = "prop2"
+    PROP3 = "prop3"
 
     @property
     def is_exact(self) -> bool:
@@ -35,7 +35,7 @@ class Accountant(StrEnum):
         match self:
             case Accountant.EXACT:
                 return True
-            case Accountant.RENYI | Accountant.THEOREM1 | Accountant.PROP2:
+            case Accountant.RENYI | Accountant.THEOREM1 | Accountant.PROP3:
                 return False
 
     @property
@@ -46,7 +46,7 @@ class Accountant(StrEnum):
                 return None
             case Accountant.THEOREM1:
                 return DirectionKind.GAUSSIAN
-            case Accountant.PROP2:
+            case Accountant.PROP3:
                 return DirectionKind.FIXED
 
 
@@ -73,7 +73,7 @@ def epsilon(events: Sequence[Event], delta: float, accountant: Accountant = Acco
     Args:
         events: what was done to the data.
         delta: δ, strictly between 0 and 1.
-        accountant: how to compute it. Theorem 1 and Proposition 2 refuse directions they do not cover.
+        accountant: how to compute it. Theorem 1 and Proposition 3 refuse directions they do not cover.
 
     Example:
         >>> from microtome.accounting import GaussianEvent, epsilon
@@ -93,5 +93,5 @@ def epsilon(events: Sequence[Event], delta: float, accountant: Accountant = Acco
             return renyi_epsilon(events, delta)
         case Accountant.THEOREM1:
             return theorem1_epsilon(events, delta)
-        case Accountant.PROP2:
-            return prop2_epsilon(events, delta)
+        case Accountant.PROP3:
+            return prop3_epsilon(events, delta)

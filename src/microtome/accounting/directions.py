@@ -109,7 +109,7 @@ class Directions(JsonRecord):
 
     @property
     def orthonormal_slices(self) -> bool:
-        """Whether the columns of every slice are orthonormal, as Proposition 2 of the paper asks."""
+        """Whether the columns of every slice are orthonormal, as Proposition 3 of the paper asks."""
         match self.kind:
             case DirectionKind.FIXED:
                 return True

@@ -4,10 +4,14 @@ With Δ the distance of neighbouring rows and σ the noise, m slices of k direct
 dimensions, the paper's appendix on privacy bounds the Rényi divergence of order α by
 
     Theorem 1        m'αΔ²/(2σ²(d − γ)), γ = α(α−1)Δ²/σ² < d    (gaussian directions)
-    Proposition 2    αmΔ²/(2σ²)                                 (orthonormal slices, which somebody chose)
+    Proposition 3    αmΔ²/(2σ²)                                 (orthonormal slices, which somebody chose)
 
-and takes ε = RDP + ln(1/δ)/(α−1), minimised over real α > 1. Both are valid, and looser than what
-``microtome.accounting.privacy_profile`` computes exactly (``docs/privacy.md``, section 3).
+and takes ε = RDP + ln(1/δ)/(α−1), minimised over real α > 1, or, by its Remark 2, at
+
+    α* = 1 + √(σ²d ln(1/δ)/(m'Δ²)),    where ε ≤ m'Δ²/(σ²d) + 2√(m'Δ² ln(1/δ)/(σ²d)) as long as γ ≤ d/2.
+
+Numbers are those of the paper's source, in which every kind of statement is counted by itself. All are valid, and
+looser than what ``microtome.accounting.privacy_profile`` computes exactly (``docs/privacy.md``, section 3).
 
 The comparison is for tables that people read before they decide. With a sampling rate its figures are for the sliced
 part alone, without the profile and without the probability that the padding overflows. It stands on the accountants,
@@ -39,9 +43,21 @@ def theorem1_epsilon(events: Sequence[Event], delta: float) -> float:
     return least_epsilon(events, delta, theorem1_rdp, paper_conversion)
 
 
-def prop2_epsilon(events: Sequence[Event], delta: float) -> float:
-    """ε as the paper's Proposition 2 states it; for slices with orthonormal columns only."""
-    return least_epsilon(events, delta, prop2_rdp, paper_conversion)
+def prop3_epsilon(events: Sequence[Event], delta: float) -> float:
+    """ε as the paper's Proposition 3 states it; for slices with orthonormal columns only."""
+    return least_epsilon(events, delta, prop3_rdp, paper_conversion)
+
+
+def remark2_order(event: SliceEvent, delta: float) -> float:
+    """α* of the paper's Remark 2: near the best order of Theorem 1, without a search."""
+    directions = event.directions
+    return 1 + math.sqrt(-directions.dim * math.log(delta) / (directions.count * event.ratio**2))
+
+
+def remark2_epsilon(event: SliceEvent, delta: float) -> float:
+    """ε of Theorem 1 at α*; infinite where the bound does not exist there."""
+    alpha = np.array([remark2_order(event, delta)])
+    return float(paper_conversion(theorem1_rdp(event, alpha), alpha, delta)[0])
 
 
 def theorem1_rdp(event: SliceEvent, alpha: FloatArray) -> FloatArray:
@@ -56,11 +72,11 @@ def theorem1_rdp(event: SliceEvent, alpha: FloatArray) -> FloatArray:
     return np.where(room > 0, bound, np.inf)
 
 
-def prop2_rdp(event: SliceEvent, alpha: FloatArray) -> FloatArray:
-    """The bound on RDP(α) of Proposition 2."""
+def prop3_rdp(event: SliceEvent, alpha: FloatArray) -> FloatArray:
+    """The bound on RDP(α) of Proposition 3."""
     if not event.directions.orthonormal_slices:
         raise ParameterError(
-            "accountant prop2 holds for slices with orthonormal columns only, got "
+            "accountant prop3 holds for slices with orthonormal columns only, got "
             f"{event.directions.kind.value} directions with slice_dim={event.directions.slice_dim}"
         )
     return alpha * event.directions.num_slices * event.ratio**2 / 2
@@ -123,7 +139,7 @@ def _builder(
 
 
 def _by_accountant(directions: Directions, figure: Callable[[Accountant], float]) -> dict[str, float | None]:
-    """The figures of all accountants; fixed directions are shown with Proposition 2, others without."""
+    """The figures of all accountants; fixed directions are shown with Proposition 3, others without."""
     from microtome.accounting.accountant import Accountant
 
     shown = [known for known in Accountant if known.needs in (None, directions.kind) or known.needs.is_drawn]

@@ -11,7 +11,7 @@ With t = α(α−1)Δ²/(2σ²), per event (``docs/privacy.md``, section 3):
 They add over events. ``renyi`` turns the sum into ε = RDP + ln(1 − 1/α) − ln(δα)/(α−1) (Canonne, Kamath and
 Steinke 2020), minimised over real α > 1; any α gives a valid ε, so the search need not be perfect.
 
-Subsampled slices are amplified by the paper's Lemma 4, ε' = ln(1 + τ(e^ε − 1)) and δ' = τδ, and added to
+Subsampled slices are amplified by the paper's Lemma 1, ε' = ln(1 + τ(e^ε − 1)) and δ' = τδ, and added to
 the rest by basic composition with equal shares of δ.
 """
 
@@ -88,7 +88,7 @@ def least_epsilon(events: Sequence[Event], delta: float, curve: Curve, convert: 
 
 
 def _amplified(event: SubsampledEvent, delta: float, curve: Curve, convert: Conversion) -> float:
-    """Lemma 4; a sample that holds the record with probability below δ needs nothing more."""
+    """Lemma 1; a sample that holds the record with probability below δ needs nothing more."""
     if delta >= event.rate:
         return 0.0
     epsilon = _minimised(0.0, [(event.event, 1)], delta / event.rate, curve, convert)

@@ -1,7 +1,7 @@
 """How far source features are from the noisy slices of private ones: the smoothed-sliced divergence of a step.
 
     wasserstein   d · W₂² of one-dimensional slices: a shift of all rows by v counts as ‖v‖², whatever the dimension d
-    kernel        the kernel f-divergence (KL) of the slices, Eqs. (6)–(7) of the paper
+    kernel        the kernel f-divergence (KL) of the slices, Eqs. (5) and (6) of the paper
 
 Both losses compare the source's rows, smoothed by the same noise, with released numbers that are constants here. The
 private batch is padded with null rows, so as many null rows join the source's.

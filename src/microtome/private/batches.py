@@ -80,7 +80,7 @@ class BatchPrivacy:
                 "computed from; use blank-one or replace-one"
             )
         if not (self.directions.is_drawn and (self.accountant.needs or self.directions).is_drawn):
-            raise ParameterError("directions are drawn at every step, orthogonal or gaussian; prop2 is for fixed ones")
+            raise ParameterError("directions are drawn at every step, orthogonal or gaussian; prop3 is for fixed ones")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ from microtome.published.second_moments import slice_sums
 from microtome.training.dependence import estimate_dependence
 from microtome.training.slice_moments import released_moments
 from microtome.training.sliced_divergence import SlicedKind, sliced_divergence
-from microtome.training.slices import SliceChoice, chosen_slices, released_slices
+from microtome.training.slices import SliceChoice, SlicedRows, chosen_slices, released_slices
 
 _MOST_ROWS = {"mmd": 256}
 """Rows of a batch that a loss looks at whose cost grows with their square."""
@@ -56,9 +56,9 @@ class LossMix:
         wasserstein: Sliced Wasserstein, on one-dimensional slices.
         mmd: Sliced maximum mean discrepancy.
         f: The f of the kernel losses.
-        slices: Which slices.
+        slices: Which slices; by default random ones drawn now, where directions allow it, else the released ones.
         num_slices: How many slices to draw, where they are not the released ones.
-        slice_dim: Their dimension.
+        slice_dim: Their dimension; by default 2, and 1 with Wasserstein.
         slices_per_step: Slices looked at in a step.
         batch_rows: Released rows in a mini-batch of ``algorithm1``.
         batch_uses: Steps that such a mini-batch serves on average, others in between; 1 for a new one a step, as the
@@ -71,10 +71,10 @@ class LossMix:
     wasserstein: float = 0.0
     mmd: float = 0.0
     f: FDivergence = FDivergence.KL
-    slices: SliceChoice = SliceChoice.RELEASED
-    num_slices: int = 200
-    slice_dim: int = 1
-    slices_per_step: int = 50
+    slices: SliceChoice | None = None
+    num_slices: int = 150
+    slice_dim: int | None = None
+    slices_per_step: int = 20
     batch_rows: int = 128
     batch_uses: int = 16
 
@@ -85,13 +85,23 @@ class LossMix:
         if not any(self.weights.values()):
             raise ParameterError("all losses have weight 0; give at least one a positive weight")
         for name in ("num_slices", "slice_dim", "slices_per_step", "batch_rows", "batch_uses"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} is {getattr(self, name)}; it must be at least 1")
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ParameterError(f"{name} is {value}; it must be at least 1")
 
     @property
     def weights(self) -> dict[str, float]:
         """Weight of each loss by name."""
         return {name: getattr(self, name) for name in _LOSSES}
+
+    def sliced_rows(self, release: RecordsRelease, first: int, generator: torch.Generator) -> SlicedRows:
+        """The slices of the rows from ``first`` on that the sliced losses look at.
+
+        Those of two dimensions say more of dependence than as many numbers in one, and there is no end to them.
+        """
+        usual = SliceChoice.RANDOM if release.is_isotropic else SliceChoice.RELEASED
+        dim = self.slice_dim or (1 if self.wasserstein else min(2, release.codebook.dim))
+        return chosen_slices(release, self.slices or usual, first, self.num_slices, dim, generator)
 
 
 class Loss(Protocol):
@@ -155,7 +165,7 @@ class TrainingLoss:
         kinds = [kind for kind in SlicedKind if kind in self._weights]
         self._sliced: dict[str, Divergence] = {}
         if kinds:
-            rows = chosen_slices(release, mix.slices, first, mix.num_slices, mix.slice_dim, generator)
+            rows = mix.sliced_rows(release, first, generator)
             self._slices_per_step = min(mix.slices_per_step, len(rows.directions))
             for kind in kinds:
                 self._sliced[kind] = sliced_divergence(

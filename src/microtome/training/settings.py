@@ -86,7 +86,7 @@ class FitSettings:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         document = asdict(self)
-        document["loss"] |= {"f": self.loss.f.value, "slices": str(self.loss.slices)}
+        document["loss"] |= {"f": self.loss.f.value, "slices": self.loss.slices and str(self.loss.slices)}
         document["network"] |= {"hidden": list(self.network.hidden)}
         document["schedule"] = str(self.schedule)
         return document
@@ -100,7 +100,7 @@ class FitSettings:
             network, loss = dict(document.get("network", {})), dict(document.get("loss", {}))
             network |= {"hidden": tuple(network["hidden"])} if "hidden" in network else {}
             kinds = {"f": FDivergence, "slices": SliceChoice}
-            loss |= {name: kind(loss[name]) for name, kind in kinds.items() if name in loss}
+            loss |= {name: kind(loss[name]) for name, kind in kinds.items() if loss.get(name) is not None}
             mixture = MixtureSettings(**document.get("mixture", {}))
             rest |= {"schedule": Schedule(rest["schedule"])} if "schedule" in rest else {}
             return cls(network=NetworkSettings(**network), mixture=mixture, loss=LossMix(**loss), **rest)
