@@ -80,6 +80,14 @@ class Suggestions(StrEnum):
                 return False
 
 
+class SchemaForm(StrEnum):
+    """Documents of others that a schema can be written as."""
+
+    SDV = "sdv"
+    FRICTIONLESS = "frictionless"
+    JSON_SCHEMA = "json-schema"
+
+
 class ReleaseAccountant(StrEnum):
     """Accountants that apply to a release."""
 

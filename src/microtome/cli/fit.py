@@ -45,6 +45,9 @@ def fit(
     held_out: Annotated[float | None, typer.Option(help="Share of rows by which the best state is chosen.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of torch; one is safest on a busy machine.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of training; nothing private is drawn here.")] = None,
+    generator: Annotated[
+        str | None, typer.Option(help="Tables: a generator of another package, by the name that it gives it.")
+    ] = None,
     grid: Annotated[
         Path | None, typer.Option(help="Images: PNG file for a grid of what the model draws, a row for each class.")
     ] = None,
@@ -71,7 +74,8 @@ def fit(
     replaces = force or (resume and checkpoint.exists())
     check_output(output, force=replaces)
     classes = 0 if grid is None else _classes_in_grid(grid, opened, force=replaces)
-    synthesizer = Synthesizer(settings_for(opened, {**read_settings(settings), **given}), random_state=seed)
+    wanted = settings_for(opened, {**read_settings(settings), **given})
+    synthesizer = Synthesizer(wanted, generator=generator, random_state=seed)
     with watch("steps") as progress:
         synthesizer.fit(opened, checkpoint=checkpoint, resume=resume, progress=progress)
     synthesizer.save(output, force=replaces)

@@ -10,6 +10,7 @@ import typer
 
 from microtome.cli.screen import console, plain, watch
 from microtome.cli.verb import Quiet, count
+from microtome.errors import ParameterError
 from microtome.whole_file import STANDARD
 
 
@@ -37,6 +38,9 @@ def sample(
     spreadsheet_safe: Annotated[
         bool, typer.Option("--spreadsheet-safe", help="CSV: an apostrophe before text that a spreadsheet would run.")
     ] = False,
+    card: Annotated[
+        bool, typer.Option("--card", help="Write OUTPUT.card.md, for people, and OUTPUT.croissant.json beside it.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(help="Seed, to draw the same rows again.")] = None,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
     quiet: Quiet = False,
@@ -53,8 +57,10 @@ def sample(
             "random_state": seed,
             "progress": progress,
         }
+        if output == STANDARD and card:
+            raise ParameterError("--card is written beside a file; name one with --output")
         if output == STANDARD:
             synthesizer.sample_to_stream(sys.stdout.buffer, rows, **options)
             return
-        synthesizer.sample_to_file(output, rows, force=force, **options)
+        synthesizer.sample_to_file(output, rows, card=card, force=force, **options)
     console.print(f"[bold]{plain(output)}[/]: {rows:,} {unit}", soft_wrap=True)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from microtome.cli import images
-from microtome.cli.choices import Suggestions
-from microtome.cli.screen import console, errors, plain
+from microtome.cli.choices import SchemaForm, Suggestions
+from microtome.cli.screen import console, errors, plain, print_document
 from microtome.cli.source import Connect, QueryText, Tables, given_source
 from microtome.cli.verb import Quiet, Verb
 from microtome.errors import ParameterError
-from microtome.whole_file import write_text
+from microtome.whole_file import STANDARD, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +54,9 @@ def draft(
     classes: Annotated[str | None, typer.Option(help="Images: '10' for the labels 0 … 9, or names: 'cat,dog'.")] = None,
     labels: Annotated[Path | None, typer.Option(help="Images: IDX file of labels.")] = None,
     part: Annotated[str | None, typer.Option(help="Images: part of an NPZ or HDF5 file, such as 'train'.")] = None,
+    editor: Annotated[
+        bool, typer.Option("--editor", help="Write microtome-schema.json beside it: editors complete and check it so.")
+    ] = False,
     force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -67,14 +71,15 @@ def draft(
     from microtome.private.draft import draft as draft_table
     from microtome.private.linked_draft import has_several_tables
     from microtome.published import check_output
+    from microtome.schema.document_schema import FILE_NAME, HINT, document_schema_text
 
     check_output(output, force=force)
     source = given_source(tables, connect, query)
     if isinstance(source, str) and _is_of_images(Path(source)):
-        if target is not None or skip or (separator, encoding, decimal, sheet) != (None, None, None, None):
+        if target is not None or skip or editor or (separator, encoding, decimal, sheet) != (None, None, None, None):
             raise ParameterError(
-                "--target, --skip, --separator, --encoding, --decimal and --sheet are for tables; the label of images "
-                "is their pivot"
+                "--target, --skip, --separator, --encoding, --decimal, --sheet and --editor are for tables; the label "
+                "of images is their pivot"
             )
         described = images.draft(Path(source), classes=classes, labels=labels, part=part)
         write_text(output, described.to_yaml())
@@ -103,7 +108,9 @@ def draft(
         decimal=decimal,
         sheet=sheet,
     )
-    write_text(output, drafted.schema.to_yaml())
+    write_text(output, (HINT if editor else "") + drafted.schema.to_yaml())
+    if editor:
+        write_text(output.parent / FILE_NAME, document_schema_text())
     for remark in drafted.remarks:
         errors.print(f"  {plain(remark)}", soft_wrap=True)
     console.print(_summary(output, drafted.schema), soft_wrap=True)
@@ -250,6 +257,35 @@ def import_(
         "with budget. Read it before you release: it is published with the release.",
         soft_wrap=True,
     )
+
+
+@app.command(cls=Verb)
+def export(
+    schema: Annotated[Path, typer.Argument(help="YAML file of a table.")],
+    form: Annotated[SchemaForm, typer.Option("--to", help="What to write it as.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="JSON file to write, or - for standard output.")],
+    force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a schema as a document of others: SDV's metadata, a Frictionless table schema, JSON Schema of a row."""
+    from microtome.images import ImageSchema
+    from microtome.published import check_output
+    from microtome.schema.exporting import Form, export_schema
+    from microtome.schema_file import load_schema
+
+    described = load_schema(schema)
+    if isinstance(described, ImageSchema):
+        raise ParameterError(f"{schema} is about images; these forms are for tables")
+    exported = export_schema(described, Form(form))
+    text = json.dumps(exported.document, indent=2, ensure_ascii=False) + "\n"
+    if output == STANDARD:
+        print_document(text)
+    else:
+        check_output(output, force=force)
+        write_text(output, text)
+        console.print(f"{plain(output)}: {plain(schema)} as {form}", soft_wrap=True)
+    for remark in exported.remarks:
+        errors.print(f"  {plain(remark)}", soft_wrap=True)
 
 
 @app.command(cls=Verb)

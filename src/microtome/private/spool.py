@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from microtome.errors import MicrotomeError, TableError
+from microtome.plugins import source_plugin
 from microtome.progress import Progress, silent
 from microtome.whole_file import STANDARD, scratch_folder, whole_file
 
@@ -41,6 +42,8 @@ def is_read_once(source: Any) -> bool:
         from microtome.private.arrow_stream import is_stream
 
         return is_stream(source)
+    if source_plugin(source) is not None:
+        return True
     path = Path(source)
     return path == STANDARD or (path.exists() and not path.is_file() and not path.is_dir())
 
@@ -52,7 +55,10 @@ def read_again(source: Any, progress: Progress = silent) -> Iterator[Any]:
         yield source
         return
     with scratch_folder(_FOLDER) as folder:
-        if isinstance(source, str | Path):
+        if (open_rows := source_plugin(source)) is not None:
+            called = str(source)
+            copy = _streamed(lambda: open_rows(called), called, folder, progress)
+        elif isinstance(source, str | Path):
             called = "standard input" if Path(source) == STANDARD else str(source)
             with _opened(Path(source)) as bytes_once:
                 copy = _copied(bytes_once, folder)
@@ -60,7 +66,7 @@ def read_again(source: Any, progress: Progress = silent) -> Iterator[Any]:
             from microtome.private.arrow_stream import named
 
             called = named(source)
-            copy = _streamed(source, called, folder, progress)
+            copy = _streamed(lambda: source, called, folder, progress)
         try:
             yield copy
         except MicrotomeError as error:
@@ -89,8 +95,8 @@ def _copied(source: BinaryIO, folder: Path) -> Path:
     return copy
 
 
-def _streamed(source: Any, called: str, folder: Path, progress: Progress) -> Path:
-    """All batches of a stream in an Arrow file."""
+def _streamed(asked: Callable[[], Any], called: str, folder: Path, progress: Progress) -> Path:
+    """All batches of a stream, which is asked for here, in an Arrow file."""
     import pyarrow as pa
     import pyarrow.ipc as ipc
 
@@ -99,7 +105,7 @@ def _streamed(source: Any, called: str, folder: Path, progress: Progress) -> Pat
     copy, rows = folder / "table.arrow", 0
     with ExitStack() as stack:
         with _engine_errors(called, rows):
-            reader = stack.enter_context(opened(source))
+            reader = stack.enter_context(opened(asked()))
         plain = pa.schema([_without_dictionary(field) for field in reader.schema])
         file = stack.enter_context(whole_file(copy, mode=0o600))
         writer = stack.enter_context(ipc.new_file(file, plain, options=ipc.IpcWriteOptions(compression="lz4")))

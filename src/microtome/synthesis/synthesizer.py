@@ -18,11 +18,12 @@ from microtome.generators import Generator
 from microtome.generators.image import ImageGenerator
 from microtome.progress import Progress, usual_progress
 from microtome.published import Artefact, ImageRelease, Release, check_output
+from microtome.synthesis.dataset_card import DatasetCard
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.image_model import ImageModel
 from microtome.synthesis.model_file import Model, load_model, save_model
 from microtome.synthesis.people_model import PeopleModel
-from microtome.synthesis.table_model import TableModel
+from microtome.synthesis.table_model import TableModel, generator_of
 from microtome.training import Fit, FitSettings, ImageFitSettings, Trainer, seed_of
 
 
@@ -33,7 +34,7 @@ class Synthesizer(Carded):
         settings: How to train: ``FitSettings`` for a table, ``ImageFitSettings`` for images. The defaults fit most
             tables in a minute or two.
         generator: For tables: a ``torch.nn.Module`` of your own (see ``microtome.generators.Generator``) instead of
-            the built-in one.
+            the built-in one, or the name of one that another package brings (see ``microtome.plugins``).
         random_state: Seed of training and sampling; ``None`` for a new one each time.
 
     Example:
@@ -55,7 +56,7 @@ class Synthesizer(Carded):
         self,
         settings: FitSettings | ImageFitSettings | None = None,
         *,
-        generator: Generator | None = None,
+        generator: Generator | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.settings = settings
@@ -98,12 +99,12 @@ class Synthesizer(Carded):
             opened,
             self.settings,
             seed=self.random_state,
-            generator=self.generator,
+            generator=_generator(self.generator, opened),
             checkpoint=None if checkpoint is None else Path(checkpoint),
             progress=progress or usual_progress(),
         )
         self.fit_ = trainer.fit(resume=resume)
-        self._model = _model_of(opened, self.fit_)
+        self._model = _model_of(opened, self.fit_, self.generator if isinstance(self.generator, str) else None)
         return self
 
     def sample(
@@ -159,6 +160,7 @@ class Synthesizer(Carded):
         conditions: Mapping[str, Any] | None = None,
         balanced: bool = False,
         spreadsheet_safe: bool = False,
+        card: bool = False,
         force: bool = False,
         random_state: int | None = None,
         progress: Progress | None = None,
@@ -166,10 +168,16 @@ class Synthesizer(Carded):
         """Draw to a file, whole or not at all: rows to CSV or Parquet, images to .npz, a .png grid or a folder.
 
         Text is packed if the name ends in .gz, .bz2 or .zst. ``spreadsheet_safe`` puts an apostrophe before text in a
-        CSV file that a spreadsheet would run.
+        CSV file that a spreadsheet would run. ``card`` writes beside it what it is and what was promised: ``.card.md``
+        for people, ``.croissant.json`` for programs.
         """
         wanted = self._wanted(num_rows, conditions, random_state, balanced, progress)
+        described = DatasetCard(path=Path(path), model=self.model, wanted=wanted)
+        if card:
+            described.check(force=force)
         self.model.write(Path(path), wanted, spreadsheet_safe=spreadsheet_safe, force=force)
+        if card:
+            described.write()
 
     def sample_to_stream(
         self,
@@ -253,14 +261,27 @@ def _opened(release: object) -> Artefact:
             )
 
 
-def _model_of(release: Artefact, fit: Fit) -> Model:
+def _generator(wanted: Generator | str | None, release: Artefact) -> Generator | None:
+    """The generator that is given, or that another package makes for a table."""
+    match wanted, release:
+        case str() as name, Release() as table:
+            return generator_of(name, table.codebook)
+        case str(), _:
+            raise ParameterError("images have a generator of their own; leave generator out")
+        case _:
+            return wanted
+
+
+def _model_of(release: Artefact, fit: Fit, plugin: str | None) -> Model:
     origin = _origin(release, fit)
     match release, fit.generator:
         case ImageRelease() as images, ImageGenerator() as generator:
             return ImageModel(generator=generator, schema=images.schema, shares=images.class_shares, origin=origin)
         case Release() as table, Generator() as rows:
             model = PeopleModel if table.view.is_of_people else TableModel
-            return model(generator=rows, schema=table.table_schema, codebook=table.codebook, origin=origin)
+            return model(
+                generator=rows, schema=table.table_schema, codebook=table.codebook, origin=origin, plugin=plugin
+            )
         case _:
             raise ModelError(f"there is no model of {type(release).__name__} with {type(fit.generator).__name__}")
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from microtome.errors import ModelError, ParameterError
 from microtome.generators import (
@@ -22,6 +22,7 @@ from microtome.generators import (
     RowLayout,
     TabularGenerator,
 )
+from microtome.plugins import Group, plugin
 from microtome.published import check_output
 from microtome.schema import Codebook, Schema
 from microtome.schema.view import View, view_of
@@ -46,6 +47,7 @@ class TableModel:
         schema: What is public about the table.
         codebook: The code between rows and vectors.
         origin: Facts of the release and the fit, for people.
+        plugin: The name under which another package brings its generator.
     """
 
     file_format: ClassVar[str] = "microtome-model-2"
@@ -54,6 +56,7 @@ class TableModel:
     schema: Schema
     codebook: Codebook
     origin: Mapping[str, Any]
+    plugin: str | None = None
 
     @cached_property
     def view(self) -> View:
@@ -111,6 +114,7 @@ class TableModel:
         tensors = {f"{_CODEBOOK}{name}": torch.from_numpy(np.ascontiguousarray(one)) for name, one in arrays.items()}
         document = {
             "generator": type(self.generator).__name__,
+            **({} if self.plugin is None else {"plugin": self.plugin}),
             **_shape(self.generator),
             "schema": self.schema.to_dict(),
             "codebook": parts,
@@ -126,8 +130,21 @@ class TableModel:
         arrays = {name: tensor.numpy() for name, tensor in part_of(tensors, _CODEBOOK).items()}
         view = view_of(schema)
         codebook = view.with_steps(Codebook.from_parts(view.schema, document["codebook"], arrays))
-        built = _built_in(path, document, codebook) if generator is None else generator
-        return cls(generator=built, schema=schema, codebook=codebook, origin=dict(document["origin"]))
+        brought = document.get("plugin")
+        if generator is None:
+            generator = _built_in(path, document, codebook) if brought is None else generator_of(brought, codebook)
+        origin = dict(document["origin"])
+        return cls(generator=generator, schema=schema, codebook=codebook, origin=origin, plugin=brought)
+
+
+def generator_of(name: str, codebook: Codebook) -> Generator:
+    """The generator that another package makes for a table."""
+    made = plugin(Group.GENERATORS, name)(codebook)
+    if not isinstance(made, nn.Module) or not isinstance(made, Generator):
+        raise ModelError(
+            f"the generator {name!r} is a {type(made).__name__}; it must be a torch.nn.Module with a latent_dim"
+        )
+    return made
 
 
 def _shape(generator: Generator) -> dict[str, Any]:

@@ -1,0 +1,252 @@
+"""What goes beside a file of synthetic rows or images: a card for people, and a Croissant description for programs.
+
+Both say what the file is, that it is synthetic, what was promised to the people behind it, and what its columns are.
+All of that is in the model, which is public; nothing is read off the synthetic rows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from microtome import __version__
+from microtome.accounting import Neighbours
+from microtome.errors import ParameterError
+from microtome.images import ImageSchema
+from microtome.published import check_output
+from microtome.schema import Column, Kind, Schema
+from microtome.synthesis.draw import Draw
+from microtome.synthesis.model_file import Model
+from microtome.whole_file import STANDARD, write_text
+
+_FORMATS = {
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".tab": "text/tab-separated-values",
+    ".txt": "text/plain",
+    ".parquet": "application/vnd.apache.parquet",
+    ".gz": "application/gzip",
+    ".bz2": "application/x-bzip2",
+    ".zst": "application/zstd",
+    ".npz": "application/zip",
+}
+_TYPES = {
+    Kind.BOOLEAN: "sc:Boolean",
+    Kind.INTEGER: "sc:Integer",
+    Kind.FLOAT: "sc:Float",
+    Kind.DATE: "sc:Date",
+    Kind.DATETIME: "sc:DateTime",
+    Kind.TIME: "sc:Time",
+}
+_MOST_VALUES = 12
+"""Categories that a card lists."""
+_CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileObject": "cr:fileObject",
+    "fileProperty": "cr:fileProperty",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetCard:
+    """A file of synthetic rows or images, described.
+
+    Attributes:
+        path: The file.
+        model: What it was drawn from.
+        wanted: What was drawn.
+    """
+
+    path: Path
+    model: Model
+    wanted: Draw
+
+    @property
+    def places(self) -> tuple[Path, Path]:
+        """Where the card and the description are."""
+        return (
+            self.path.with_name(f"{self.path.name}.card.md"),
+            self.path.with_name(f"{self.path.name}.croissant.json"),
+        )
+
+    def check(self, *, force: bool) -> None:
+        """Refuse before anything is drawn what cannot be described, and files that are there already."""
+        if self.path == STANDARD or self.path.suffix.lower() not in _FORMATS:
+            raise ParameterError(f"{self.path}: a card is for one file of rows or of images, {', '.join(_FORMATS)}")
+        for place in self.places:
+            check_output(place, force=force)
+
+    def write(self) -> None:
+        """Write both beside the file, which is there by now."""
+        card, description = self.places
+        digest = _sha256(self.path)
+        write_text(card, self._card(digest))
+        document = self._croissant(digest, dt.datetime.now(dt.UTC).date())
+        write_text(description, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+    def _promise(self) -> list[str]:
+        """What was promised, a sentence a line."""
+        promise = self.model.origin["promise"]
+        if not promise["private"]:
+            return ["NOT PRIVATE: the noise of the release was injected for a test. It promises nothing."]
+        return [
+            f"Drawn from a model of a release that is (ε = {promise['epsilon']:g}, δ = {promise['delta']:g})-"
+            "differentially private. That holds for this file too, and for whatever is computed from it.",
+            f"Neighbours ({promise['neighbours']}): {Neighbours(promise['neighbours']).describes}",
+        ]
+
+    def _summary(self) -> str:
+        number, unit = f"{self.wanted.number:,}", self.model.unit
+        return f"{number} synthetic {unit}. None of them is a real person's. " + " ".join(self._promise())
+
+    def _card(self, digest: str) -> str:
+        lines = [f"# {self.path.name}", "", f"{self.wanted.number:,} synthetic {self.model.unit}, drawn by Microtome."]
+        lines += ["", "## What is promised", "", *self._promise(), "", "## What it is", ""]
+        lines += ["| | |", "|---|---|", f"| file | `{self.path.name}` |", f"| SHA-256 | `{digest}` |"]
+        lines += [f"| release | `{self.model.origin['release']}` |", f"| drawn by | microtome {__version__} |"]
+        if self.wanted.conditions:
+            lines.append(f"| conditions | {_cell(_conditions(self.wanted.conditions))} |")
+        lines += ["", *_described(self.model.schema), "", "## What to use it for", "", *_USE, ""]
+        return "\n".join(lines)
+
+    def _croissant(self, digest: str, today: dt.date) -> dict[str, Any]:
+        file = self.path.name
+        return {
+            "@context": _CONTEXT,
+            "@type": "sc:Dataset",
+            "name": file.replace(".", "-"),
+            "description": self._summary(),
+            "conformsTo": "http://mlcommons.org/croissant/1.1",
+            "version": "1.0.0",
+            "datePublished": today.isoformat(),
+            "isLiveDataset": False,
+            "rai:dataCollection": f"Synthetic, drawn by microtome {__version__} from a model of the release "
+            f"{self.model.origin['release']}.",
+            "rai:personalSensitiveInformation": self._promise(),
+            "rai:dataLimitations": list(_LIMITS),
+            "distribution": [
+                {
+                    "@type": "cr:FileObject",
+                    "@id": file,
+                    "name": file,
+                    "contentUrl": file,
+                    "contentSize": f"{self.path.stat().st_size} B",
+                    "encodingFormat": _FORMATS[self.path.suffix.lower()],
+                    "sha256": digest,
+                }
+            ],
+            "recordSet": _record_sets(self.model.schema, file),
+        }
+
+
+_USE = (
+    "- To develop, test and teach with, and for first answers that are checked on the real rows before anybody relies "
+    "on them.",
+    "- Not to look for a person, nor to decide about one.",
+    "- Not for rare groups and for structure beyond what was measured: it may be missing, or be noise.",
+)
+_LIMITS = tuple(line.removeprefix("- ") for line in _USE[1:])
+
+
+def _described(schema: Schema | ImageSchema) -> list[str]:
+    match schema:
+        case ImageSchema():
+            shape = f"{schema.height} × {schema.width} × {schema.channels}"
+            classes = "none" if schema.classes is None else ", ".join(map(str, schema.classes))
+            return [f"Images of {shape} pixels from {schema.low:g} to {schema.high:g}. Classes: {classes}."]
+        case Schema():
+            lines = ["| column | kind | values | missing |", "|---|---|---|---|"]
+            lines += [
+                f"| {_cell(one.name)} | {one.kind} | {_cell(_values(one))} | {_missing(one)} |"
+                for one in schema.columns
+            ]
+            lines += [f"| {_cell(one.name)} | made-up key | | never |" for one in schema.aside if not one.is_dropped]
+            if schema.rules:
+                lines += ["", "These hold in every row:", "", *(f"- `{rule.text}`" for rule in schema.ruled.all)]
+            return lines
+
+
+def _missing(column: Column) -> str:
+    return "allowed" if column.missing else "never"
+
+
+def _values(column: Column) -> str:
+    if column.categories is not None:
+        shown = ", ".join(map(str, column.categories[:_MOST_VALUES]))
+        more = len(column.categories) - _MOST_VALUES
+        return f"{shown}, … ({more} more)" if more > 0 else shown
+    if column.bounds is not None:
+        unit = "" if column.unit is None else f" {column.unit}"
+        return f"{column.bounds[0]} … {column.bounds[1]}{unit}"
+    return "learnt with privacy budget"
+
+
+def _conditions(conditions: Mapping[str, Any]) -> str:
+    return "; ".join(f"{name}: {value}" for name, value in conditions.items())
+
+
+def _cell(text: str) -> str:
+    """Text in a cell of a Markdown table."""
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+def _record_sets(schema: Schema | ImageSchema, file: str) -> list[dict[str, Any]]:
+    match schema:
+        case ImageSchema():
+            return []
+        case Schema():
+            kept = [one for one in schema.layout() if isinstance(one, Column) or not one.is_dropped]
+            fields = [
+                {
+                    "@type": "cr:Field",
+                    "@id": f"rows/{one.name}",
+                    "name": one.name,
+                    "dataType": _TYPES.get(one.kind, "sc:Text") if isinstance(one, Column) else "sc:Text",
+                    "source": {"fileObject": {"@id": file}, "extract": {"column": one.name}},
+                }
+                for one in kept
+            ]
+            return [{"@type": "cr:RecordSet", "@id": "rows", "name": "rows", "field": fields}]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
