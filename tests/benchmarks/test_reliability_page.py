@@ -14,14 +14,7 @@ def test_the_page_is_that_of_the_results() -> None:
     assert reliability.PAGE.read_text(encoding="utf-8") == reliability.page(document)
 
 
-KNOWN = {
-    *(
-        f"Ctrl-C at lines that keep the book: release {what}, {kind}"
-        for what in ("table", "images")
-        for kind in ("aggregates", "records")
-    ),
-    "one of four releases killed",
-}
+KNOWN = {"one of four releases killed"}
 """What the page explains, and what was mended since."""
 
 
