@@ -159,7 +159,9 @@ def publish(
         dataset="people",
         randomness=randomness or FixedRandomness(),
     )
-    released = door.release(TableSource(table=open_table(source), schema=schema), output)
+    table = open_table(source)
+    table = table if door.settings.neighbours.protects_count else table.counted(schema)
+    released = door.release(TableSource(table=table, schema=schema), output)
     assert isinstance(released, Release)
     return released
 

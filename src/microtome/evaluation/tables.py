@@ -155,10 +155,10 @@ def _values(table: pa.Table, column: Column) -> pa.Table:
     if column.notation is None or not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
         return table
     try:
-        chunks = [column.notation.read(chunk, column.arrow_type) for chunk in texts.chunks]
+        chunks = [column.notation.read(chunk, column.storage_type) for chunk in texts.chunks]
     except pa.ArrowInvalid:
         return table
-    return table.set_column(place, column.name, pa.chunked_array(chunks, column.arrow_type))
+    return table.set_column(place, column.name, pa.chunked_array(chunks, column.storage_type))
 
 
 def _from_frame(source: Any, role: str) -> pa.Table:

@@ -8,22 +8,31 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
-from microtome.errors import TableError
+from microtome.errors import TableError, together
 from microtome.private.arrow_stream import is_of_data_sets
 from microtome.private.stored_file import StoredFile, table_files
 from microtome.private.table import PrivateTable, refuse_repeated
 from microtome.schema import Column, Dialect, Kind
-from microtome.schema.dialect import ARROW, COMPRESSED, KNOWN, PARQUET, SHEETS, TEXT_FILES, text_error
+from microtome.schema.dialect import (
+    ARROW,
+    COMPRESSED,
+    KNOWN,
+    PARQUET,
+    SHEETS,
+    TEXT_FILES,
+    text_error,
+    unread_column,
+)
 from microtome.schema.sheet import Sheet
 
 _BATCH_ROWS = 65_536
 _READ_AHEAD = 2
 """Batches that Arrow reads before they are asked for: more of them, and memory grows with the files."""
 _ARROW_MAGIC = b"ARROW1"
+_UNREADABLE_TEXT = (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeError)
 _UNREADABLE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, OSError)
 Stream = Callable[[Sequence[Column]], Iterator[pa.RecordBatch]]
 
@@ -203,25 +212,46 @@ def _open_text(file: StoredFile, dialect: Dialect) -> PrivateTable:
     names = dialect.header(path, elsewhere())
     refuse_repeated(names, file.name)
 
-    def read(columns: Sequence[Column] | None) -> pacsv.CSVStreamingReader:
-        types = {column.name: column.type_in_text for column in columns or ()}
-        try:
-            return dialect.reader(path, names, types, None if columns is None else list(types), elsewhere())
-        except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeError) as error:
-            raise text_error(path, names, error) from error
+    def batches(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+        types = {column.name: column.type_in_text for column in columns}
+        yield from dialect.reader(path, names, types, list(types), elsewhere())
 
     def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-        reader = read(columns)
-        while True:
-            try:
-                yield reader.read_next_batch()
-            except StopIteration:
-                return
-            except (pa.ArrowInvalid, OSError, UnicodeError) as error:
-                raise text_error(path, names, error) from error
+        try:
+            yield from batches(columns)
+        except _UNREADABLE_TEXT as error:
+            _refuse_text(path, names, error, lambda left: batches([one for one in columns if one.name in left]))
 
-    types = dict(zip(names, read(None).schema.types, strict=True))
-    return PrivateTable(origin=file.name, types=types, num_rows=None, stream=stream)
+    try:
+        found = dialect.reader(path, names, {}, None, elsewhere()).schema.types
+    except _UNREADABLE_TEXT as error:
+        raise text_error(path, names, error) from error
+    return PrivateTable(origin=file.name, types=dict(zip(names, found, strict=True)), num_rows=None, stream=stream)
+
+
+def _refuse_text(
+    path: Path,
+    names: Sequence[str],
+    error: Exception | None,
+    batches: Callable[[Sequence[str]], Iterator[pa.RecordBatch]],
+) -> None:
+    """Tell of every column that cannot be read: the reader stops at the first, so the others are read without it."""
+    left = list(names)
+    with together() as attempts:
+        while error is not None:
+            attempts.errors.append(text_error(path, names, error))
+            unread = unread_column(names, error)
+            left = [name for name in left if unread is not None and name != unread]
+            error = _first_error(batches(left)) if left else None
+
+
+def _first_error(batches: Iterator[pa.RecordBatch]) -> Exception | None:
+    try:
+        for _ in batches:
+            pass
+    except _UNREADABLE_TEXT as error:
+        return error
+    return None
 
 
 def _open_sheet(path: Path, dialect: Dialect) -> PrivateTable:

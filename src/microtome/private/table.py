@@ -108,7 +108,9 @@ class PrivateTable:
             return self
         if self.counter is not None:
             return replace(self, num_rows=self.counter.num_rows())
-        return replace(self, num_rows=sum(batch.num_rows for batch in self.stream(schema.columns[:1])))
+        # As text, which every value is: what cannot be read is told of all columns at once, by the first pass.
+        first = Column(name=schema.columns[0].name, kind=Kind.CATEGORICAL)
+        return replace(self, num_rows=sum(batch.num_rows for batch in self.stream([first])))
 
     def check_columns(self, schema: Schema, keys: Sequence[str] = ()) -> None:
         """Refuse a schema with columns, or keys, that the table has not."""
@@ -151,23 +153,23 @@ def _key_texts(array: pa.Array, key: str, origin: str) -> pa.Array:
 
 
 def _as_text(array: pa.Array) -> pa.Array:
-    """Numbers and dates of a column that may hold texts too, as these; others as they are."""
+    """Numbers and dates of a column that may hold texts too, as these."""
     if pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
-    return array if pa.types.is_dictionary(array.type) else array.cast(pa.string())
+    return array.cast(pa.string())
 
 
 def _cast(array: pa.Array, column: Column) -> pa.Array:
     wanted = column.storage_type
     if isinstance(array, pa.ExtensionArray):
         array = array.storage  # how an engine calls a type of its own; what it holds are numbers or text
-    if column.has_text_codes:
-        array = _as_text(array)
     if pa.types.is_dictionary(array.type):
         values = array.dictionary
         array = (values.cast(pa.string()) if _is_text(values.type) else values).take(array.indices)
     if column.notation is not None and _is_text(array.type):
         return column.notation.read(array, wanted)
+    if column.has_text_codes:
+        array = _as_text(array)
     if pa.types.is_string(wanted) and not _is_text(array.type):
         raise pa.ArrowInvalid(f"values are stored as {array.type}")
     if pa.types.is_floating(array.type) and pa.types.is_integer(wanted):

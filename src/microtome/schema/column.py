@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from microtome.choice import Choice
 from microtome.errors import SchemaError
+from microtome.schema.coded_notation import CodedNotation
 from microtome.schema.frame_type import CATEGORY, frame_types
 from microtome.schema.kind import DTYPES, Kind
 from microtome.schema.notation import Notation, notation_of
@@ -187,9 +188,12 @@ class Column:
         if not isinstance(self.format, str):
             return None
         try:
-            return notation_of(self.kind, self.format)
+            plain = notation_of(self.kind, self.format)
         except ValueError as error:
             raise self._error(str(error)) from None
+        if not self.has_text_codes:
+            return plain
+        return CodedNotation(inner=plain, codes=tuple(self.code_texts), measured=self.arrow_type)
 
     def number_bounds(self) -> tuple[float, float] | None:
         """The declared bounds as numbers: units, days or microseconds since 1970."""

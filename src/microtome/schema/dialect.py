@@ -29,6 +29,10 @@ ARROW = (".arrow", ".feather", ".ipc", ".arrows")
 KNOWN = (*TEXT_FILES, *PARQUET, *ARROW, *SHEETS)
 _OTHER_ENCODING = "another encoding is given with --encoding, such as cp1252, or under 'file' in the schema"
 _TABS = (".tsv", ".tab")
+_IN_COLUMN = re.compile(r"In CSV column #(\d+)")
+_VALUE = re.compile(
+    r"Row #(?P<line>\d+): CSV conversion error to (?P<type>.+?): invalid value (?P<value>'.*')", re.DOTALL
+)
 _BLOCK = 8 << 20
 _HEADER_BLOCK = 1 << 16
 _LONGEST_HEADER = 1 << 20
@@ -198,12 +202,23 @@ def separator_hint(names: Sequence[str]) -> str:
     return "; the first line must name all columns, with no title above it" if len(names) == 1 else ""
 
 
+def unread_column(names: Sequence[str], error: Exception) -> str | None:
+    """The column of which the reader could not make sense; ``None`` if it was the file."""
+    found = _IN_COLUMN.search(str(error))
+    return None if found is None else names[int(found[1])]
+
+
 def text_error(path: Path, names: Sequence[str], error: Exception) -> TableError:
-    """The reader's own message, with the column's name in place of its number."""
-    text = str(error)
-    found = re.search(r"In CSV column #(\d+)", text)
+    """What the reader has found, with the column's name in place of its number."""
+    text, column = str(error), unread_column(names, error)
     if isinstance(error, UnicodeError):
         return TableError(f"{path}: {text}; {_OTHER_ENCODING}")
-    if found:
-        return TableError(f"{path}: column {names[int(found[1])]!r}: {text[found.end() :].lstrip(': ')}")
-    return TableError(f"{path}: {text.rstrip()}{separator_hint(names)}")
+    if column is None:
+        return TableError(f"{path}: {text.rstrip()}{separator_hint(names)}")
+    value = _VALUE.search(text)
+    if value is None:
+        return TableError(f"{path}: column {column!r}: {_IN_COLUMN.split(text)[-1].lstrip(': ')}")
+    return TableError(
+        f"{path}: column {column!r}, line {value['line']}: {value['value']} cannot be read as {value['type']}; correct "
+        "it, or the column's kind or format, or list it under 'codes' if it is no measurement"
+    )

@@ -110,6 +110,7 @@ class Schema(Carded):
         if self.target is not None and self.target not in self.names:
             raise SchemaError(f"target {self.target!r} is not a column; columns are {', '.join(self.names)}")
         columns = self._weighted()
+        columns = tuple(map(self._as_in_file, columns))
         if not self.drafted:  # what is confirmed is declared, wherever it came from
             columns = tuple(replace(column, suggested=None) for column in columns)
         object.__setattr__(self, "columns", columns)
@@ -129,6 +130,12 @@ class Schema(Carded):
             replace(column, weight=column.weight or (of_target if column.name == self.target else 1.0))
             for column in self.columns
         )
+
+    def _as_in_file(self, column: Column) -> Column:
+        """A column of numbers and codes is read as text: its numbers are written with the file's decimal sign."""
+        if self.file is None or self.file.decimal != "," or column.format is not None or not column.has_text_codes:
+            return column
+        return replace(column, format="0,##") if column.kind is Kind.FLOAT else column
 
     def _target_weight(self) -> float:
         """The weight with which the target has its share of the unit ball."""

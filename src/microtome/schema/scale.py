@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from microtome.schema.cells import OTHER, CategoryCells, Cells, NumberCells, numbers_to_arrow
+from microtome.schema.coded_notation import CodedNotation
 from microtome.schema.column import Column, Value
 from microtome.schema.formula import Bools, Extent, Floats
 from microtome.schema.notation import NumberNotation
@@ -62,7 +63,7 @@ class Scale:
     def rounding(self) -> float:
         """Half of the last digit that its format keeps; 0 where it keeps all."""
         match self.column.notation:
-            case NumberNotation(places=int() as places):
+            case NumberNotation(places=int() as places) | CodedNotation(inner=NumberNotation(places=int() as places)):
                 return 0.5 * 10.0**-places
             case _:
                 return 0.0
