@@ -264,6 +264,11 @@ def refused(source: Any) -> str:
     return str(told.value)
 
 
+def test_a_lazy_frame_that_cannot_be_streamed_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(pl.LazyFrame, "collect_batches")
+    assert "polars does that from version 1.34 on" in refused(pl.LazyFrame({"a": [1]}))
+
+
 def test_files_that_do_not_go_together(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     paths = split(folder, "csv", pacsv.write_csv)

@@ -11,6 +11,7 @@ from microtome.published import (
     Artefact,
     ImageMomentsRelease,
     ImageRowsRelease,
+    RecordsRelease,
     Release,
     promise_in_words,
 )
@@ -18,7 +19,7 @@ from microtome.published.manifest import VERSION
 from support import people, people_schema, sorted_rows
 
 GOLDEN = Path(__file__).parent / "golden"
-KINDS = ("-aggregates", "-image-aggregates", "-image-records", "-rounding", "")
+KINDS = ("-aggregates", "-image-aggregates", "-image-records", "-like", "-pool", "-rounding", "-shards", "")
 
 
 def test_every_version_up_to_this_one_has_a_golden_file() -> None:
@@ -100,3 +101,31 @@ def test_altered_images_are_refused(kind: str, tmp_path: Path) -> None:
     (tmp_path / "altered").write_bytes(bytes(data))
     with pytest.raises(ReleaseError, match="altered"):
         Artefact.load(tmp_path / "altered")
+
+
+def test_version_1_like_and_pool() -> None:
+    like, pooled = (Release.load(GOLDEN / f"version-1-{name}.release") for name in ("like", "pool"))
+    assert isinstance(like, AggregatesRelease)
+    assert isinstance(pooled, AggregatesRelease)
+    assert like.fingerprint == "2ae6cf0bc458caf30792844df8362bb4250954cbe4fa487b0dca958ba97f16d3"
+    assert like.mechanism.like == "065c66a0540433f31d1934e025e59093ebe7a0400d9a5818393226dd7f00a873"
+    assert like.mechanism.profile_share == 0
+    assert like.second[0, 0, 4:6] == pytest.approx([53.61923163, 17.81431286], rel=1e-6)
+    assert pooled.fingerprint == "0fc4c69e26f799a0d2f5e86dbbe78c70d798fa66dfcd4642c346e30bbbd8d8c3"
+    assert pooled.manifest.pool is not None
+    holders = pooled.manifest.pool.holders
+    assert [holder.fingerprint for holder in holders] == [like.mechanism.like, like.fingerprint]
+    assert [holder.num_records for holder in holders] == [300, 200]
+    assert pooled.num_records == 500
+    assert pooled.second[0, 0, 4:6] == pytest.approx([114.59931776, 45.94141035], rel=1e-6)
+    assert pooled.second_noise()[0, 4] == pytest.approx(2.406600821, rel=1e-6)
+
+
+def test_version_1_in_a_folder() -> None:
+    opened = Release.load(GOLDEN / "version-1-shards.release")
+    assert isinstance(opened, RecordsRelease)
+    assert opened.fingerprint == "e0d457e85bd761021751b199862f9a23c02a341c37f36245df5f772551e55317"
+    assert opened.manifest.contents.shards == (134, 166)
+    assert opened.rows().shape == (300, 16)
+    assert opened.rows()[0, :3] == pytest.approx([0.01620578, -0.06035256, 0.03446057], rel=1e-5)
+    assert opened.noise_scale == pytest.approx(0.047685973, rel=1e-6)

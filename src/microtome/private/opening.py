@@ -294,6 +294,11 @@ def _open_data_set(source: Any) -> PrivateTable:
 
 
 def _open_frame(source: Any) -> PrivateTable:
+    if hasattr(type(source), "collect"):
+        raise TableError(
+            f"the {type(source).__name__} cannot be computed piece by piece: polars does that from version 1.34 on; "
+            "upgrade it, or give what collect() gives"
+        )
     names = getattr(source, "column_names", None) or list(getattr(source, "columns", ()))
     names = [] if isinstance(source, pa.RecordBatch) else [str(name) for name in names]
     refuse_repeated(names, "the table")

@@ -10,10 +10,12 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark_support import environment, require_spark, session
+from nbclient import NotebookClient
+from spark_support import ROOT, environment, require_spark, session
 
 from microtome import FitSettings, Synthesizer, release, spark_sample
 from microtome.accounting import Ledger
@@ -204,3 +206,17 @@ def test_the_page_runs_as_printed(spark: Any, tmp_path: Path, monkeypatch: pytes
         exec(block.split("```")[0], names)
     assert (tmp_path / "people.release").is_file()
     assert (tmp_path / "rows.release").is_dir()
+
+
+@pytest.mark.slow
+def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_spark()
+    notebook = nbformat.read(ROOT / "examples" / "spark.ipynb", as_version=4)
+    for name, value in environment().items():
+        monkeypatch.setenv(name, value)
+    done = NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [output for cell in done.cells for output in cell.get("outputs", ()) if "data" in output]
+    assert any("differentially private" in output["data"].get("text/html", "") for output in shown)
+    drawn = shown[-1]["data"]["text/plain"]
+    assert "old" in drawn
+    assert "young" in drawn

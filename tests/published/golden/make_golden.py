@@ -5,6 +5,7 @@ python tests/published/golden/make_golden.py
 
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
@@ -12,11 +13,13 @@ sys.path.insert(0, str(HERE.parents[1]))
 import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 
+from microtome import RunSettings, pool, release  # noqa: E402
 from microtome.images import ImageSchema, ImageSet  # noqa: E402
 from microtome.published import Artefact  # noqa: E402
 from microtome.published.manifest import VERSION, ReleaseKind  # noqa: E402
 from microtome.schema import Column, Kind, Schema  # noqa: E402
-from support import people, people_schema, publish, publish_images  # noqa: E402
+from spark_here import in_partitions  # noqa: E402
+from support import people, people_schema, publish, publish_images, repeatable_noise  # noqa: E402
 
 
 def publish_pictures(output: Path, kind: ReleaseKind) -> None:
@@ -29,6 +32,16 @@ def publish_pictures(output: Path, kind: ReleaseKind) -> None:
     schema = ImageSchema(height=4, width=4, classes=("left", "right"), mean=(60.0,), components=6)
     images = ImageSet.from_arrays(pixels, np.array(["left", "right"])[labels])
     publish_images(images, schema, output, epsilon=60.0, kind=kind)
+
+
+def publish_alike(like: Path, pooled: Path) -> None:
+    """A release like another, and the pool of both; of public noise, which anybody can draw again."""
+    few = Schema(columns=tuple(people_schema()[name] for name in ("grade", "owner", "age")))
+    with repeatable_noise(), TemporaryDirectory() as folder:
+        options = {"epsilon": 6.0, "delta": 1e-5, "anyway": True}
+        first = release(people(300).select(few.names), few, output=Path(folder) / "first", **options)
+        second = release(people(200, seed=2).select(few.names), like=first, output=like, **options)
+        pool([first, second], pooled)
 
 
 if __name__ == "__main__":
@@ -49,5 +62,11 @@ if __name__ == "__main__":
     for kind, path in pictures.items():
         if not path.exists():
             publish_pictures(path, kind)
-    for path in (records, aggregates, rounding, *pictures.values()):
+    like, pooled, shards = (HERE / f"version-{VERSION}-{name}.release" for name in ("like", "pool", "shards"))
+    if not pooled.exists():
+        publish_alike(like, pooled)
+    if not shards.exists():
+        run = RunSettings(threads=1, bin_entries=3000)
+        publish(in_partitions(people(300), 120), people_schema(), shards, epsilon=60.0, num_slices=16, run=run)
+    for path in (records, aggregates, rounding, *pictures.values(), like, pooled, shards):
         print(f"{path}: {path.stat().st_size:,} bytes, fingerprint {Artefact.load(path).fingerprint}")
