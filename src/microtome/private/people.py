@@ -89,7 +89,7 @@ def people_of(
     table.check_columns(schema, [unit.key])
     with scratch_folder(_FOLDER) as folder, disk_errors(folder), Partitions(folder, "part") as parts:
         _scatter(table, schema, unit.key, parts, key, progress)
-        with Partitions(folder, "kept", unit.max_rows + 1) as kept:
+        with Partitions(folder, "kept") as kept:
             for number, part in parts.read():
                 _keep(part, schema, unit, view, key, kept)
                 parts.drop(number)

@@ -40,7 +40,8 @@ class View:
     """What is measured of one table.
 
     Attributes:
-        schema: All columns that have values of their own, those that are derived at the end.
+        schema: All columns that have values of their own: those of the table, those that are derived, and at the end
+            those that are inherited.
         given: Columns that are known before a row is drawn: what is the same in all rows of a person, and their number.
         steps: Columns of which the level in the next row is counted too.
         order: The column by which rows follow each other.
@@ -48,6 +49,8 @@ class View:
         rows: The column that says how many rows a person has; none where they have one.
         first: The column that says whether a row is the first, where rows have an order.
         gap: The column that says how far it is to the next row, where rows have an order.
+        inherited: The columns of the table above that are its too: another view has their codes, and their tables.
+        certain: Columns that are missing only where there is no row at all.
     """
 
     schema: Schema
@@ -58,6 +61,8 @@ class View:
     rows: str | None = None
     first: str | None = None
     gap: str | None = None
+    inherited: tuple[str, ...] = ()
+    certain: tuple[str, ...] = ()
 
     @property
     def is_of_people(self) -> bool:
@@ -69,11 +74,23 @@ class View:
         """Columns that are counted with others, steps included."""
         return len(self.schema.columns) + len(self.steps)
 
+    @cached_property
+    def own_schema(self) -> Schema:
+        """The columns that are profiled: those that are not inherited."""
+        if not self.inherited:
+            return self.schema
+        return replace(self.schema, columns=self.schema.columns[: len(self.schema.columns) - len(self.inherited)])
+
     def measured_pairs(self) -> NDArray[np.bool_]:
-        """Which pairs of columns are counted (columns × columns): all, but a step only with the column itself."""
+        """Which pairs of columns are counted (columns × columns): all, but a step only with the column itself.
+
+        Pairs of inherited columns are counted in the view that they are from.
+        """
         own, size = len(self.schema.columns), self.num_columns
         measured = np.zeros((size, size), dtype=bool)
         measured[:own, :own] = True
+        first = own - len(self.inherited)
+        measured[first:own, first:own] = False
         for place, name in enumerate(self.steps, start=own):
             base = self.schema.names.index(name)
             measured[base, place] = measured[place, base] = True
@@ -101,6 +118,14 @@ class View:
             case CategoryCells():
                 raise SchemaError(f"column {self.rows!r}: the number of rows is no category")
 
+    def inheriting(self, codebook: Codebook, codes: Sequence[ColumnCode]) -> Codebook:
+        """The codebook of what is profiled with the codes of what is inherited behind, under their names here."""
+        named = [
+            replace(code, column=replace(code.column, name=name))
+            for code, name in zip(codes, self.inherited, strict=True)
+        ]
+        return replace(codebook, codes=(*codebook.codes, *named))
+
     def full_schema(self, codebook: Codebook) -> Schema:
         """The schema of all columns of a codebook with steps."""
         return (
@@ -121,7 +146,7 @@ def view_of(schema: Schema) -> View:
     gap = None if unit.order is None else f"{unit.order} to next row"
     derived = [Column(name=ROWS, kind=Kind.INTEGER, bounds=(1, unit.max_rows), missing=False)]
     if unit.order is not None and gap is not None:
-        derived += [Column(name=FIRST, kind=Kind.BOOLEAN, missing=False), _gap_column(gap, schema[unit.order])]
+        derived += [Column(name=FIRST, kind=Kind.BOOLEAN, missing=False), gap_column(gap, schema[unit.order])]
     _refuse_taken([column.name for column in derived], schema)
     return View(
         schema=replace(schema, columns=(*schema.columns, *derived)),
@@ -139,7 +164,7 @@ def _stepping(schema: Schema, unit: Unit) -> tuple[str, ...]:
     return tuple(name for name in schema.names if name not in unit.constant and name != unit.order)
 
 
-def _gap_column(name: str, order: Column) -> Column:
+def gap_column(name: str, order: Column) -> Column:
     """How far it is from one row to the next, in the numbers that the order counts: units, days or microseconds."""
     ends = order.number_bounds()
     if order.kind.is_integral:

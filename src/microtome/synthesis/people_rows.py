@@ -9,7 +9,7 @@ All people who have a row of the same number are drawn at once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -112,7 +112,25 @@ class PeopleRows:
 
     def values(self, place: int, levels: Ints, rng: np.random.Generator) -> pa.Array:
         """Values of a column for its levels."""
-        return self.codebook.codes[place].draw(levels, rng)
+        code = self.codebook.codes[place]
+        if code.column.name in self._never_missing and code.margins[:-1].any():
+            code = replace(code, margins=np.append(code.margins[:-1], 0.0))
+        return code.draw(levels, rng)
+
+    @cached_property
+    def _never_missing(self) -> set[str]:
+        """Columns that have a value in every row that there is; a gap is looked at where there is a next row."""
+        return {*self.view.certain, *([] if self.view.gap is None else [self.view.gap])}
+
+    @cached_property
+    def barred(self) -> dict[int, int]:
+        """The level of missing values of these columns, where it holds nothing else."""
+        found = {}
+        for name in self._never_missing:
+            code = self.codebook.codes[self.places[name]]
+            if code.cells.missing and (code.levels == code.levels[-1]).sum() == 1:
+                found[self.places[name]] = int(code.levels[-1])
+        return found
 
     @cached_property
     def own(self) -> list[int]:
@@ -216,20 +234,11 @@ class _Wave:
             if column in stepping:
                 following = mixture.shares(after, rows.steps[column])[:, :-1]
                 shares *= following / (mixture.shares(alone, column) + _LEAST)
-            if column in self._barred and shares.shape[1] > 1:
-                shares[:, self._barred[column]] = 0.0
+            if column in rows.barred and shares.shape[1] > 1:
+                shares[:, rows.barred[column]] = 0.0
             found[column] = drawn(shares, rng)
             scores += mixture.told(column, found[column])
         return found
-
-    @cached_property
-    def _barred(self) -> dict[int, int]:
-        """A gap is drawn for rows that have a next one; of others it is not looked at."""
-        view = self.rows.view
-        if view.gap is None:
-            return {}
-        place = self.rows.places[view.gap]
-        return {place: int(self.rows.codebook.codes[place].levels[-1])}
 
     def _timed(self, code: ColumnCode, times: Floats) -> pa.Array:
         """Times within what the column may have."""
