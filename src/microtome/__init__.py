@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from microtome.accounting import Ledger
     from microtome.adaptation import DomainAdapter
     from microtome.api import release
-    from microtome.evaluation import report
+    from microtome.evaluation import report, report_linked
     from microtome.forecasting.prediction import Forecast, forecast
     from microtome.images import ImageSchema, ImageSet, read_images
     from microtome.private import draft_schema
@@ -55,6 +55,7 @@ _HOMES = {
     "read_images": "microtome.images",
     "release": "microtome.api",
     "report": "microtome.evaluation",
+    "report_linked": "microtome.evaluation",
     "spark_sample": "microtome.synthesis.spark_rows",
     "sql_table": "microtome.private.engines.sql",
 }
@@ -82,6 +83,7 @@ __all__ = [
     "read_images",
     "release",
     "report",
+    "report_linked",
     "spark_sample",
     "sql_table",
 ]

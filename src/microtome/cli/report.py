@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,12 +12,16 @@ from microtome.cli.screen import console, errors, plain, print_json, watch
 from microtome.cli.verb import Quiet, count
 from microtome.errors import ParameterError
 
+if TYPE_CHECKING:
+    from microtome.schema import LinkedSchema
+
 
 def report(
     tables: Annotated[
         list[Path],
         typer.Argument(
-            metavar="[REAL] SYNTHETIC", help="CSV or Parquet files, or image sets; REAL is left out with --release."
+            metavar="[REAL] SYNTHETIC",
+            help="CSV or Parquet files, folders of linked tables, or image sets; REAL is left out with --release.",
         ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write.")],
@@ -47,6 +51,8 @@ def report(
 
     With REAL the page is computed from private rows and says so: it is not itself private. With --release instead of
     REAL everything on it comes from the release, with error bands from its known noise, and it may be published.
+
+    Folders are linked tables, a file each; --schema says how they hang together.
     """
     from microtome.evaluation import report as compare
     from microtome.published import check_output
@@ -55,6 +61,12 @@ def report(
         raise ParameterError(f"{len(tables)} tables given; a report compares REAL with SYNTHETIC")
     if len(tables) == 1 and release is None:
         raise ParameterError("give REAL and SYNTHETIC, or SYNTHETIC and --release")
+    linked = _linked_schema(tables, schema)
+    if linked is not None:
+        if len(tables) == 1 or (release, holdout, target) != (None, None, None):
+            raise ParameterError("linked tables take REAL and SYNTHETIC, and neither --release, --holdout nor --target")
+        _compare_linked(tables, linked, output, sample=sample, as_json=as_json, seed=seed, force=force)
+        return
     if images.all_image_sets(tables):
         if target is not None:
             raise ParameterError("images have their label as target; --target is for tables")
@@ -83,3 +95,36 @@ def report(
         print_json(made.figures.to_dict(), indent=1)
         return
     console.print(f"[bold]{plain(output)}[/]: {plain(made.headline)}", soft_wrap=True)
+
+
+def _compare_linked(
+    tables: list[Path], schema: LinkedSchema, output: Path, *, sample: int, as_json: bool, seed: int, force: bool
+) -> None:
+    from microtome.evaluation import report_linked
+    from microtome.published import check_output
+
+    check_output(output, force=force)
+    with watch("parts") as progress:
+        made = report_linked(tables[0], tables[1], schema, sample=sample, random_state=seed, progress=progress)
+        made.save(output, force=force)
+    for note in made.figures.notes:
+        errors.print(plain(note), soft_wrap=True)
+    if as_json:
+        print_json(made.figures.to_dict(), indent=1)
+        return
+    console.print(f"[bold]{plain(output)}[/]: {plain(made.headline)}", soft_wrap=True)
+
+
+def _linked_schema(tables: list[Path], schema: Path | None) -> LinkedSchema | None:
+    """How linked tables hang together, where tables are linked ones."""
+    from microtome.schema import LinkedSchema
+    from microtome.schema.table_folder import is_table
+    from microtome.schema_file import load_any_schema
+
+    match None if schema is None else load_any_schema(schema):
+        case LinkedSchema() as linked:
+            return linked
+        case _ if any(table.is_dir() and is_table(table) for table in tables):
+            raise ParameterError("folders are linked tables, and how these hang together is in a --schema; give it")
+        case _:
+            return None

@@ -116,10 +116,10 @@ class Figures:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"format": FORMAT, "version": VERSION, **_plain(self)}
+        return {"format": FORMAT, "version": VERSION, **plain_figures(self)}
 
 
-def _plain(value: Any) -> Any:
+def plain_figures(value: Any) -> Any:
     """Records as dictionaries, arrays as lists, numbers that are none as null."""
     match value:
         case AllPairs():
@@ -127,11 +127,11 @@ def _plain(value: Any) -> Any:
         case SomeRows():
             return value.to_list()
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain_figures(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): plain_figures(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(inner) for inner in value]
+        return [plain_figures(inner) for inner in value]
     if isinstance(value, float | np.floating):
         return float(value) if math.isfinite(value) else None
     return value.item() if isinstance(value, np.generic) else value
@@ -142,8 +142,8 @@ def _plain_pairs(pairs: AllPairs) -> dict[str, Any]:
     figures = ("dependence", "dependence_error", "synthetic_dependence", "similarity", "gap", "floor")
     return {
         "names": list(pairs.names),
-        "kept": _plain(pairs.kept),
+        "kept": plain_figures(pairs.kept),
         "kept_by_chance": pairs.kept_by_chance,
-        **{what: _plain(pairs.matrix(what)) for what in figures},
-        "worst": [_plain(pair) for pair in pairs.worst()],
+        **{what: plain_figures(pairs.matrix(what)) for what in figures},
+        "worst": [plain_figures(pair) for pair in pairs.worst()],
     }

@@ -75,7 +75,7 @@ def _across(name: str, sides: Sides) -> list[PairFigures]:
             (above, column),
             (levels[above].labels, levels[column].labels),
             (joint_shares(levels[above], levels[column], 0), joint_shares(levels[above], levels[column], 1)),
-            (first.num_rows, second.num_rows),
+            (max(first.num_rows, 2), max(second.num_rows, 2)),
         )
         for above in levels
         if above not in own
@@ -93,7 +93,7 @@ def _with_number(name: str, sides: Sides) -> list[PairFigures]:
             (f"{parent}.{column}", number),
             (levels[column].labels, levels[number].labels),
             (joint_shares(levels[column], levels[number], 0), joint_shares(levels[column], levels[number], 1)),
-            (first.num_rows, second.num_rows),
+            (max(first.num_rows, 2), max(second.num_rows, 2)),
         )
         for column in levels
         if column != number

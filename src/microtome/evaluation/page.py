@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from microtome.evaluation import drawing
 from microtome.evaluation.attacks import FALSE_ALARMS
+from microtome.evaluation.detector import Detection
 from microtome.evaluation.distributions import RARE, ColumnFigures
 from microtome.evaluation.drawing import Mark
 from microtome.evaluation.fidelity import mean_of
@@ -41,16 +42,16 @@ def render(figures: Figures) -> str:
         side="real" if figures.from_real_rows else "release",
         tiles=_tiles(figures),
         worst=[column for column in worst if column.score is not None][:5],
-        cards=[_card(column) for column in worst[:_SHOWN_COLUMNS]],
-        more_cards=[_card(column) for column in worst[_SHOWN_COLUMNS:]],
+        cards=[column_card(column) for column in worst[:_SHOWN_COLUMNS]],
+        more_cards=[column_card(column) for column in worst[_SHOWN_COLUMNS:]],
         maps=_maps(figures),
-        pair_cards=[_pair_card(pair) for pair in _worst_pairs(figures)],
+        pair_cards=[pair_card(pair) for pair in _worst_pairs(figures)],
         utility_rows=_utility_rows(figures.utility),
         calibration=_calibration(figures.utility),
         rare=RARE,
         alarms=FALSE_ALARMS,
         allowed=None if figures.promise is None or not figures.promise.holds else figures.promise.members_found,
-        giveaway_bars=_giveaways(figures),
+        giveaway_bars=giveaways(figures.detector),
         explained=_METRICS,
     )
 
@@ -162,7 +163,7 @@ def _meter(value: float | None) -> Markup:
     return drawing.scale(marks, 0.0, 1.0, "score")
 
 
-def _card(column: ColumnFigures) -> dict[str, Any]:
+def column_card(column: ColumnFigures) -> dict[str, Any]:
     """A column's card: a histogram, or bars in proportion to the longest."""
     shares = column.distribution
     spread = np.zeros(len(shares.real)) if shares.error is None else 2.0 * shares.error
@@ -212,7 +213,8 @@ def _maps(figures: Figures) -> list[tuple[str, Markup]]:
     ]
 
 
-def _pair_card(pair: PairFigures) -> dict[str, Any]:
+def pair_card(pair: PairFigures) -> dict[str, Any]:
+    """A pair's card: its table on both sides, and the difference."""
     names = f"{pair.names[0]} × {pair.names[1]}"
     gap = pair.synthetic - pair.real
     return {
@@ -267,9 +269,10 @@ def _calibration(useful: Utility | str) -> list[tuple[str, Markup]]:
     ]
 
 
-def _giveaways(figures: Figures) -> list[dict[str, Any]]:
-    if isinstance(figures.detector, str):
+def giveaways(detector: Detection | str) -> list[dict[str, Any]]:
+    """The columns that a detector leaned on, as bars."""
+    if isinstance(detector, str):
         return []
-    shown = figures.detector.giveaways[:8]
+    shown = detector.giveaways[:8]
     most = max((fall for _, fall in shown), default=1.0)
     return [{"name": name, "fall": fall, "width": f"{100 * fall / most:.1f}%"} for name, fall in shown]

@@ -42,13 +42,13 @@ MODEL_ROWS = 50_000
 """Rows of a table that models, detector and attacks use at most, unless told otherwise."""
 _COUNTED_ROWS = 2_000_000
 _TRAIN_SHARE = 0.75
-_PRIVATE_STAMP = "Computed on private data, not itself private. Show it to nobody who may not see the table."
+PRIVATE_STAMP = "Computed on private data, not itself private. Show it to nobody who may not see the table."
 _PUBLIC_STAMP = (
     "Free to publish. Everything here comes from the release and from the synthetic table, provided that the table was "
     "made from the release and nothing else."
 )
 _TEST_STAMP = "The noise of this release was injected for a test: it promises nothing, and neither does this page."
-_ONE_COLUMN = "There are no two columns of which both vary."
+ONE_COLUMN = "There are no two columns of which both vary."
 _TOO_NOISY = "No two columns of this release vary by more than its noise: it says nothing of pairs of columns."
 _NO_PAIRS = "The directions of this release do not span its rows: it says nothing of pairs of columns."
 _NEEDS_ROWS = "This needs real rows, and a release holds none: give the real table to see it."
@@ -149,7 +149,7 @@ def _against_table(
     progress: Progress,
 ) -> Figures:
     rng = np.random.default_rng(seed)
-    stages = _Stages(progress, 8 if holdout is None else 9)
+    stages = Stages(progress, 8 if holdout is None else 9)
     settled, notes = schema_of(real, schema=schema, target=target)
     raw = [real, synthetic, *([] if holdout is None else [holdout])]
     coded, more = code_tables(raw, settled)
@@ -161,7 +161,7 @@ def _against_table(
     columns = tuple(compare_column(column, real_, made) for column in settled.columns)
     stages.done("columns")
     pairs = compare_pairs(real_, made)
-    compared = pairs if pairs.pairs else _ONE_COLUMN
+    compared = pairs if pairs.pairs else ONE_COLUMN
     stages.done("pairs")
     train, test = _split(small[0], small[2] if holdout is not None else None, rng)
     independent = shuffled_columns(train, rng)
@@ -198,7 +198,7 @@ def _against_table(
         )
     figures = Figures(
         from_real_rows=True,
-        stamp=_PRIVATE_STAMP,
+        stamp=PRIVATE_STAMP,
         free_to_publish=False,
         tables=tables,
         target=settled.target,
@@ -213,7 +213,7 @@ def _against_table(
         detector=detected,
         attacks=attacked,
         anonymity=risks,
-        **_made(),
+        **made_by(),
     )
     stages.done("page")
     return figures
@@ -221,7 +221,7 @@ def _against_table(
 
 def _against_release(release: Release, synthetic: Any, seed: int, progress: Progress) -> Figures:
     rng = np.random.default_rng(seed)
-    stages = _Stages(progress, 3)
+    stages = Stages(progress, 3)
     raw = read_table(synthetic, "the synthetic table", release.schema)
     coded, notes = code_tables([raw], release.schema)
     notes += rules_in_words(raw, release.schema)
@@ -254,7 +254,7 @@ def _against_release(release: Release, synthetic: Any, seed: int, progress: Prog
         detector=_NEEDS_ROWS,
         attacks=_NEEDS_ROWS,
         anonymity=_NEEDS_ROWS,
-        **_made(),
+        **made_by(),
     )
     stages.done("page")
     return figures
@@ -317,12 +317,13 @@ def _promise(release: Release) -> PromiseFigures:
     )
 
 
-def _made() -> dict[str, str]:
+def made_by() -> dict[str, str]:
+    """When a report is made, and by what."""
     now = datetime.now(UTC).isoformat(timespec="minutes")
     return {"created": now, "software": f"microtome {__version__}"}
 
 
-class _Stages:
+class Stages:
     """Tells which of the report's parts are done."""
 
     def __init__(self, progress: Progress, total: int) -> None:
