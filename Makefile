@@ -16,7 +16,7 @@ NEWEST ?= $(shell for minor in 19 18 17 16 15 14 13 12 11; do \
   python3.$$minor -c "" 2> /dev/null && echo python3.$$minor && break; done)
 TESTS ?= tests
 
-.PHONY: demo test test-all test-newest coverage architecture browser postgresql lint format package bench bench-env bench-release bench-large bench-kernel bench-forecast bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-losses bench-paper bench-report audit reliability clean
+.PHONY: demo test test-all test-newest coverage architecture browser postgresql lint format package bench bench-env bench-release bench-large bench-linked bench-kernel bench-forecast bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-losses bench-paper bench-report audit reliability clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
@@ -94,6 +94,10 @@ bench-release: $(STAMP)
 # Tables larger than memory; python benchmarks/large_tables.py --rows 100000000 takes ten times as long.
 bench-large: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/large_tables.py
+
+# Linked tables: the Czech bank. HMA runs in the environment of rival methods.
+bench-linked: $(STAMP) bench-env
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/linked.py
 
 bench-kernel: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kernel_speed.py

@@ -19,6 +19,7 @@ from comparison import Comparison
 from comparison_page import sections, table
 from comparison_plots import page
 from drafted_page import section as drafted_section
+from linked_results import section as linked_section
 from mnist_page import section as mnist_section
 from quality_plot import section as quality_section
 from results import FOLDER
@@ -35,6 +36,7 @@ def main() -> None:
     parts = [_INTRODUCTION, _machine(records), *sections([comparison, *others])]
     parts += quality_section(comparison)
     parts += drafted_section()
+    parts += linked_section()
     parts += _trees()
     parts += _choices()
     parts += _losses(records)

@@ -23,6 +23,7 @@ from microtome.images import ImageSchema, ImageSet
 from microtome.private import (
     Door,
     ImageSource,
+    LinkedSource,
     PeopleTable,
     PrivateImages,
     PrivateTable,
@@ -30,6 +31,8 @@ from microtome.private import (
     SystemRandomness,
     TableSource,
     fresh_key,
+    linked_people,
+    open_linked,
     open_table,
     people_of,
     require_confirmed,
@@ -38,11 +41,11 @@ from microtome.private.arrow_stream import is_of_data_sets
 from microtome.private.image_rows import open_images
 from microtome.private.spool import is_read_once, read_again
 from microtome.private.stored_file import local_files, names_one_place
-from microtome.published import Artefact, ImageRelease, Release, keep_temporary
+from microtome.published import Artefact, ImageRelease, LinkedRelease, Release, keep_temporary
 from microtome.published.signature import Signer
-from microtome.schema import Schema
+from microtome.schema import LinkedSchema, Schema
 from microtome.schema.view import view_of
-from microtome.schema_file import load_schema
+from microtome.schema_file import load_any_schema
 from microtome.settings import PrivacySettings, RunSettings
 
 _OWN = ("privacy", "like", "anyway", "output", "ledger", "dataset", "sign", "run")
@@ -89,6 +92,23 @@ def release(
 @overload
 def release(
     source: Any,
+    schema: LinkedSchema,
+    *,
+    privacy: PrivacySettings | None = None,
+    epsilon: float = ...,
+    delta: float | None = ...,
+    output: str | Path | None = None,
+    ledger: Ledger | str | Path | None = None,
+    dataset: str | None = None,
+    sign: str | Path | None = None,
+    run: RunSettings | None = None,
+    **options: Any,
+) -> LinkedRelease: ...
+
+
+@overload
+def release(
+    source: Any,
     schema: str | Path,
     *,
     privacy: PrivacySettings | None = None,
@@ -101,12 +121,12 @@ def release(
     sign: str | Path | None = None,
     run: RunSettings | None = None,
     **options: Any,
-) -> Release | ImageRelease: ...
+) -> Release | LinkedRelease | ImageRelease: ...
 
 
 def release(
     source: Any,
-    schema: Schema | ImageSchema | str | Path | None = None,
+    schema: Schema | LinkedSchema | ImageSchema | str | Path | None = None,
     *,
     privacy: PrivacySettings | None = None,
     like: Release | str | Path | None = None,
@@ -124,8 +144,10 @@ def release(
         source: A table: files of any number (text, workbooks, Parquet, Arrow), by path, list, pattern, folder or
             address (``s3://…``); a pandas, polars or Arrow table; a data set or a stream of Arrow's, a lazy frame, a
             relation of DuckDB's, a ``Query``. What can be read only once is kept in a private file meanwhile.
+            Linked tables: a folder of files that are named like them, or a dictionary of tables.
             Images: an ``ImageSet``, such as ``mt.read_images`` gives, or the path of one.
-        schema: What is public about it, a ``Schema`` or an ``ImageSchema``, or the path of its YAML document.
+        schema: What is public about it, a ``Schema``, a ``LinkedSchema`` or an ``ImageSchema``, or the path of its YAML
+            document.
         privacy: What is promised.
         like: A release, or its path, whose codebook to use, so that the two can be compared and pooled (``mt.pool``):
             there is no profile then, and all of the budget goes to the tables. The schema is its own unless given.
@@ -201,7 +223,7 @@ def _unknown(name: str, known: list[str]) -> str:
 
 def _opened(
     source: Any,
-    schema: Schema | ImageSchema | str | Path | None,
+    schema: Schema | LinkedSchema | ImageSchema | str | Path | None,
     settings: PrivacySettings,
     run: RunSettings,
     held: ExitStack,
@@ -212,7 +234,7 @@ def _opened(
     """What is released; ``held`` holds what has to be cleared away afterwards."""
     match schema:
         case str() | Path():
-            return _opened(source, load_schema(schema), settings, run, held, anyway=anyway, like=like)
+            return _opened(source, load_any_schema(schema), settings, run, held, anyway=anyway, like=like)
         case None if like is not None:
             return _opened(source, like.schema, settings, run, held, anyway=anyway, like=like)
         case Schema():
@@ -220,13 +242,26 @@ def _opened(
             return TableSource(
                 table=table, schema=schema, foresee=partial(foresee, anyway=anyway, like=like), like=like
             )
+        case LinkedSchema() if anyway or like is not None:
+            raise ParameterError("anyway and like are for a single table; there is no forecast of linked ones")
+        case LinkedSchema():
+            require_confirmed(schema)
+            tables = open_linked(source, schema)
+            people = linked_people(schema, tables, key=fresh_key(), progress=run.progress, tell=run.tell)
+            return LinkedSource(
+                people=held.enter_context(people),
+                schema=schema,
+                count_is_public=not settings.neighbours.protects_count,
+            )
         case ImageSchema() if anyway or like is not None:
             raise ParameterError("anyway and like are for tables; there is no forecast and no codebook of images")
         case ImageSchema():
             foresee_images(settings, tell=run.tell)
             return ImageSource(images=PrivateImages(open_images(source), schema))
         case _:
-            raise ParameterError(f"schema is {type(schema).__name__}; it must be a Schema, an ImageSchema, or a path")
+            raise ParameterError(
+                f"schema is {type(schema).__name__}; it must be a Schema, a LinkedSchema, an ImageSchema, or a path"
+            )
 
 
 def _rows(

@@ -11,7 +11,7 @@ import typer.main
 
 from microtome.adaptation import AdaptationSettings
 from microtome.cli.main import app
-from microtome.schema import Column
+from microtome.schema import Column, Parent
 from microtome.training import FitSettings, LossMix
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +32,7 @@ EXPECTED = [
     "docs/schema.md",
     "docs/cli.md",
     "docs/engines.md",
+    "docs/linked-tables.md",
     "docs/python.md",
     "docs/method.md",
     "docs/kinds.md",
@@ -124,6 +125,12 @@ def test_a_decision_says_why_and_is_listed(path: Path) -> None:
 def test_schema_document_describes_every_key() -> None:
     written = text_of("docs/schema.md")
     for name in [*Column.__dataclass_fields__, "microtome-schema", "target", "columns"]:
+        assert f"`{name}`" in written, name
+
+
+def test_linked_document_describes_every_key() -> None:
+    written = text_of("docs/linked-tables.md")
+    for name in [*Parent.__dataclass_fields__, "microtome-linked", "key", "references", "public", "rows"]:
         assert f"`{name}`" in written, name
 
 

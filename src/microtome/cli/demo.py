@@ -15,11 +15,12 @@ from microtome.cli import sample as sample_verb
 from microtome.cli.choices import Kind
 from microtome.cli.screen import console, plain
 from microtome.cli.verb import Quiet, count
-from microtome.errors import OutputError
+from microtome.errors import OutputError, ParameterError
 from microtome.whole_file import whole_file, write_text
 
 _OTHERS = 5
 """One in so many people is kept out of the table, for the report to compare with."""
+_TOWN, _CLINIC = 50_000, 4_000
 _SAMPLE = 10_000
 _GRID = 150
 """Images drawn for a grid: enough for ten of each class."""
@@ -28,9 +29,16 @@ _GRID = 150
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Directory to write.")],
     pictures: Annotated[bool, typer.Option("--images", help="Digits of 8 × 8 pixels instead of a town.")] = False,
+    clinic: Annotated[bool, typer.Option("--clinic", help="Linked tables of a clinic instead of a town.")] = False,
     people: Annotated[
-        int, typer.Option(parser=count, metavar="NUMBER", help="Size of the simulated population.")
-    ] = 50_000,
+        int | None,
+        typer.Option(
+            parser=count,
+            metavar="NUMBER",
+            help="Size of the simulated population.",
+            show_default=f"{_TOWN}; {_CLINIC} of a clinic",
+        ),
+    ] = None,
     epsilon: Annotated[float, typer.Option(help="Total ε of the release.")] = 5.0,
     kind: Annotated[
         Kind, typer.Option(help="Kind of release: the town's office is trusted with its table.")
@@ -41,10 +49,19 @@ def demo(
     """Simulate a town, release it, make a synthetic town from the release, and show how good it is."""
     if output.exists() and not (force and output.is_dir()):
         raise OutputError(f"{output} exists; choose another directory, or say --force to replace an earlier demo")
+    if clinic and pictures:
+        raise ParameterError("--clinic and --images are two demos; take one at a time")
     output.mkdir(parents=True, exist_ok=True)
     if pictures:
         digits(output, epsilon, kind, force=force)
-        return
+    elif clinic:
+        linked(output, people or _CLINIC, epsilon, kind, force=force)
+    else:
+        town(output, people or _TOWN, epsilon, kind, force=force)
+
+
+def town(output: Path, people: int, epsilon: float, kind: Kind, *, force: bool) -> None:
+    """A simulated town: one table, from declaration to report."""
     import pyarrow.csv as pacsv
 
     from microtome.demo import population, population_schema
@@ -52,8 +69,8 @@ def demo(
     table, schema, released = (output / name for name in ("people.csv", "schema.yaml", "people.release"))
     others = output / "others.csv"
     _say(f"1. A simulated town: {people:,} people in {table}, and some more in {others} whom the office never sees")
-    town = population(people + people // _OTHERS)
-    for path, rows in ((table, town.slice(0, people)), (others, town.slice(people))):
+    everybody = population(people + people // _OTHERS)
+    for path, rows in ((table, everybody.slice(0, people)), (others, everybody.slice(people))):
         with whole_file(path) as file:
             pacsv.write_csv(rows, file)
     _say(f"2. What its office declares as public: {schema}")
@@ -76,6 +93,35 @@ def demo(
     report_verb.report(
         [table, synthetic], output=pages[0], release=released, holdout=others, sample=_SAMPLE, force=force
     )
+
+
+def linked(output: Path, patients: int, epsilon: float, kind: Kind, *, force: bool) -> None:
+    """The same on the linked tables of a simulated clinic."""
+    import pyarrow.csv as pacsv
+
+    from microtome.demo import clinic, clinic_schema
+
+    tables, schema, released = (output / name for name in ("clinic", "clinic.yaml", "clinic.release"))
+    model, synthetic, page = (output / name for name in ("clinic.model", "synthetic", "report.html"))
+    declared = clinic_schema()
+    _say(f"1. A simulated clinic: {patients:,} patients, their visits and prescriptions, in {tables}")
+    tables.mkdir(exist_ok=True)
+    for name, rows in clinic(patients).items():
+        with whole_file(tables / f"{name}.csv") as file:
+            pacsv.write_csv(rows, file)
+    _say(f"2. What it declares as public, and how its tables hang together: {schema}")
+    write_text(schema, declared.to_yaml())
+    options = f"--schema {schema} --epsilon {epsilon:g} -o {released}"
+    _say(f"3. The only private step: microtome release {tables} {options}")
+    release_verb.release(tables=[str(tables)], schema=schema, epsilon=epsilon, output=released, kind=kind, force=force)
+    _say(f"4. What anybody may know: microtome inspect {released}")
+    inspect_verb.inspect(released)
+    _say(f"5. From here on nothing private is needed: microtome fit {released} -o {model}")
+    fit_verb.fit(released, output=model, force=force)
+    _say(f"6. A synthetic clinic, with keys that fit: microtome sample {model} -n {patients} -o {synthetic}")
+    sample_verb.sample(model, output=synthetic, rows=patients, force=force)
+    _say(f"7. For the clinic's own eyes: microtome report {tables} {synthetic} --schema {schema} -o {page}")
+    report_verb.report([tables, synthetic], output=page, schema=schema, sample=_SAMPLE, force=force)
 
 
 def digits(output: Path, epsilon: float, kind: Kind, *, force: bool) -> None:

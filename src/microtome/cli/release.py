@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from microtome.images import ImageSchema, ImageSet
     from microtome.published import Artefact
     from microtome.query import Query
-    from microtome.schema import Schema
+    from microtome.schema import LinkedSchema, Schema
 
     Given = str | list[str] | Query
 
@@ -226,13 +226,13 @@ def _book(source: Given, ledger: Path | None, dataset: str | None) -> tuple[Path
     return ledger or ledger_beside(place), dataset or dataset_name(place)
 
 
-def _stated_schema(schema: Path | None, like: Path | None) -> Schema | ImageSchema | None:
+def _stated_schema(schema: Path | None, like: Path | None) -> Schema | LinkedSchema | ImageSchema | None:
     """What is declared: by a file, by the release that this one is to be like; nothing for the word 'image'."""
     from microtome.published import Release
-    from microtome.schema_file import load_schema
+    from microtome.schema_file import load_any_schema
 
     if schema is not None:
-        return None if str(schema) == images.WORD else load_schema(schema)
+        return None if str(schema) == images.WORD else load_any_schema(schema)
     if like is not None:
         return Release.load(like).schema
     raise ParameterError("--schema is missing: what is public about the table; see 'microtome schema draft'")
@@ -240,17 +240,22 @@ def _stated_schema(schema: Path | None, like: Path | None) -> Schema | ImageSche
 
 def _subject(
     source: Given,
-    declared: Schema | ImageSchema | None,
+    declared: Schema | LinkedSchema | ImageSchema | None,
     schema: Path | None,
     classes: str | None,
     labels: Path | None,
     part: str | None,
     types_are_public: bool,
     dialect: dict[str, str | None],
-) -> tuple[Given, Schema] | tuple[ImageSet, ImageSchema]:
+) -> tuple[Given, Schema | LinkedSchema] | tuple[ImageSet, ImageSchema]:
     """What is to be released, and what is public about it; refuses options that are for the other of the two."""
     from microtome.images import read_images
-    from microtome.schema import Schema
+    from microtome.schema import LinkedSchema, Schema
+
+    if isinstance(declared, LinkedSchema):
+        if (classes, labels, part) != (None, None, None) or any(value is not None for value in dialect.values()):
+            raise ParameterError("linked tables say in their schema how their files are written; leave options out")
+        return source, declared.confirm() if types_are_public else declared
 
     if isinstance(declared, Schema):
         if (classes, labels, part) != (None, None, None):

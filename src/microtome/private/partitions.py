@@ -23,11 +23,10 @@ class Partitions:
     Args:
         folder: A private folder.
         name: What to call the files.
-        parts: How many there are.
     """
 
-    def __init__(self, folder: Path, name: str, parts: int = PARTS) -> None:
-        self._paths = [folder / f"{name}-{number}.arrow" for number in range(parts)]
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name = folder, name
         self._open, self._writers = ExitStack(), dict[int, ipc.RecordBatchFileWriter]()
 
     def __enter__(self) -> Self:
@@ -38,15 +37,14 @@ class Partitions:
 
     def add(self, rows: pa.RecordBatch | pa.Table, numbers: NDArray[np.int64]) -> None:
         """Write each row to the part of its number."""
-        order = np.argsort(numbers, kind="stable")
-        sorted_rows, ends = rows.take(pa.array(order)), np.cumsum(np.bincount(numbers, minlength=len(self._paths)))
-        for part in np.unique(numbers).tolist():
-            start = int(ends[part - 1]) if part else 0
-            self._writer(part, rows.schema).write(sorted_rows.slice(start, int(ends[part]) - start))
+        found, starts = np.unique(numbers[order := np.argsort(numbers, kind="stable")], return_index=True)
+        sorted_rows, ends = rows.take(pa.array(order)), [*starts[1:].tolist(), len(numbers)]
+        for part, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
+            self._writer(part, rows.schema).write(sorted_rows.slice(start, end - start))
 
     def _writer(self, part: int, schema: pa.Schema) -> ipc.RecordBatchFileWriter:
         if part not in self._writers:
-            handle = os.open(self._paths[part], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            handle = os.open(self._path(part), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             file = self._open.enter_context(os.fdopen(handle, "wb"))
             self._writers[part] = self._open.enter_context(ipc.new_file(file, schema))
         return self._writers[part]
@@ -55,8 +53,23 @@ class Partitions:
         """The parts that have rows, with their numbers; nothing is held in memory that is not looked at."""
         self._open.close()
         for part in sorted(self._writers):
-            yield part, ipc.open_file(pa.memory_map(str(self._paths[part]))).read_all()
+            yield part, self.part(part)
 
     def drop(self, part: int) -> None:
         """Remove a part that was read."""
-        self._paths[part].unlink()
+        self._path(part).unlink()
+
+    def part(self, part: int) -> pa.Table:
+        """One part that has rows; all must be written by now."""
+        return ipc.open_file(pa.memory_map(str(self._path(part)))).read_all()
+
+    def has(self, part: int) -> bool:
+        """Whether a part has rows."""
+        return part in self._writers
+
+    def close(self) -> None:
+        """All rows are written."""
+        self._open.close()
+
+    def _path(self, part: int) -> Path:
+        return self._folder / f"{self._name}-{part}.arrow"

@@ -24,6 +24,7 @@ from microtome.private.table import PrivateTable
 from microtome.private.weighting import WHOLE, TableBlock, WeightedBlock
 from microtome.progress import Progress
 from microtome.schema import Column, Schema
+from microtome.schema.cells import numbers_to_arrow
 from microtome.schema.unit import Unit
 from microtome.schema.view import View
 from microtome.whole_file import disk_errors, scratch_folder
@@ -90,7 +91,7 @@ def people_of(
     table.check_columns(schema, [unit.key])
     with scratch_folder(_FOLDER) as folder, disk_errors(folder), Partitions(folder, "part") as parts:
         _scatter(table, schema, unit.key, parts, key, progress)
-        with Partitions(folder, "kept", unit.max_rows + 1) as kept:
+        with Partitions(folder, "kept") as kept:
             for number, part in parts.read():
                 _keep(part, schema, unit, view, key, kept)
                 parts.drop(number)
@@ -146,6 +147,8 @@ def _derived(column: Column, view: View, chosen: Kept, order: NDArray[np.float64
     match column.name:
         case view.rows:
             return pa.array(chosen.siblings, column.arrow_type)
+        case view.start if order is not None:
+            return starts(order[chosen.index], chosen, column)
         case view.first:
             return pa.array(chosen.place == 0)
         case view.gap if order is not None:
@@ -160,6 +163,14 @@ def order_numbers(values: pa.Array, column: Column) -> NDArray[np.float64]:
         raise TableError(f"column {column.name!r}: the order of rows is missing in {values.null_count:,} of them")
     counted = column.kind.facts.counted_as
     return np.asarray(values.cast(counted) if column.kind.is_temporal else values).astype(np.float64)
+
+
+def starts(
+    numbers: NDArray[np.float64], chosen: Kept, column: Column, missing: NDArray[np.bool_] | None = None
+) -> pa.Array:
+    """When the first row of the same owner was, of every row."""
+    firsts = numbers[np.arange(len(numbers)) - chosen.place]
+    return numbers_to_arrow(column, firsts, missing).cast(column.storage_type)
 
 
 def gaps(numbers: NDArray[np.float64], chosen: Kept, column: Column) -> pa.Array:

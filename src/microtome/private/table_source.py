@@ -28,7 +28,6 @@ from microtome.private.pair_passes import NUMBERS_A_COLUMN, ChosenTriplesPass, L
 from microtome.private.passes import Pass, Plan, Published, Rows, Shard, Told
 from microtome.private.people import PeopleTable
 from microtome.private.plan import (
-    ProfilePlan,
     SlicePlan,
     fineness_of,
     padded_rows,
@@ -50,7 +49,7 @@ from microtome.published import (
     ReleaseKind,
     check_space,
 )
-from microtome.schema import Schema, largest_dim
+from microtome.schema import LinkedSchema, Schema, largest_dim
 from microtome.schema.margins import rare_share
 from microtome.schema.view import View, view_of
 from microtome.settings import PrivacySettings, RunSettings
@@ -137,7 +136,7 @@ class TableSource:
                 second = _Rows(settings, schema, run, slices, profile.share)
 
         def check_room(num_records: int, output: Path) -> None:
-            longest = _longest(settings, schema, profile, num_records)
+            longest = longest_row(settings, schema, profile.budget, num_records)
             size = second.room(longest, num_records, self.origin) + profile_bytes(schema)
             check_space(output.parent, size)
 
@@ -329,9 +328,9 @@ class _Rows:
         return 2 * padded_rows(self.settings, num_records) * law.count + 8 * longest * law.count
 
 
-def _longest(settings: PrivacySettings, schema: Schema, profile: ProfilePlan, num_records: int) -> int:
+def longest_row(settings: PrivacySettings, schema: Schema, budget: ProfileBudget, num_records: int) -> int:
     """The longest that rows can be under this noise. Only public facts and the number of records enter."""
-    rare = [rare_share(scale, num_records) for scale in least_noise(schema.columns, profile.budget)]
+    rare = [rare_share(scale, num_records) for scale in least_noise(schema.columns, budget)]
     return largest_dim(schema, fineness_of(settings, len(schema.columns)), rare) or 0
 
 
@@ -343,7 +342,7 @@ def _require_one_row(view: View, origin: str) -> None:
         )
 
 
-def require_confirmed(schema: Schema) -> None:
+def require_confirmed(schema: Schema | LinkedSchema) -> None:
     """Refuse types that nobody has stated: whether a column is whole, or has gaps, is a fact about records."""
     if schema.drafted:
         raise SchemaError(

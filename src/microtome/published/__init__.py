@@ -5,6 +5,7 @@ from microtome.published.artefact import Artefact, Release, keep_temporary, narr
 from microtome.published.container import ContainerWriter, check_output, check_space, digest
 from microtome.published.description import contents_in_words, promise_in_words, summary, unlearnt_in_words
 from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.published.linked import LinkedRelease
 from microtome.published.manifest import (
     AggregateMechanism,
     AnyMechanism,
@@ -12,6 +13,7 @@ from microtome.published.manifest import (
     Focus,
     ImageMomentsMechanism,
     ImageRowsMechanism,
+    LinkedMechanism,
     Manifest,
     Mechanism,
     Promise,
@@ -35,6 +37,8 @@ __all__ = [
     "ImageRelease",
     "ImageRowsMechanism",
     "ImageRowsRelease",
+    "LinkedMechanism",
+    "LinkedRelease",
     "Manifest",
     "Mechanism",
     "Promise",

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from microtome.errors import ReleaseError
 from microtome.published.artefact import Release
 from microtome.published.manifest import AggregateMechanism, Manifest
+from microtome.schema import Codebook
+from microtome.schema.view import View
 
 
 class AggregatesRelease(Release):
@@ -28,9 +30,14 @@ class AggregatesRelease(Release):
     holds: ClassVar[str] = "a table (aggregates)"
 
     def __init__(
-        self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]], mechanism: AggregateMechanism
+        self,
+        path: Path,
+        manifest: Manifest,
+        arrays: dict[str, NDArray[Any]],
+        mechanism: AggregateMechanism,
+        viewed: tuple[View, Codebook] | None = None,
     ) -> None:
-        super().__init__(path, manifest, arrays)
+        super().__init__(path, manifest, arrays, viewed)
         self.mechanism = mechanism
         self.first: NDArray[np.float64] = arrays["aggregates/first"]
         self.second: NDArray[np.float64] = arrays["aggregates/second"]

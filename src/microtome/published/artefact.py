@@ -22,11 +22,12 @@ from microtome.published.manifest import (
     AggregateMechanism,
     ImageMomentsMechanism,
     ImageRowsMechanism,
+    LinkedMechanism,
     Manifest,
     Mechanism,
 )
 from microtome.schema import Codebook, Schema
-from microtome.schema.view import view_of
+from microtome.schema.view import View, view_of
 from microtome.whole_file import whole_file, whole_folder
 
 _WRONG_CONTENTS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
@@ -100,14 +101,23 @@ class Artefact(Carded):
             raise ReleaseError(f"{path}: its manifest is damaged: {type(error).__name__}: {error}") from error
         return release
 
+    @property
+    def subject(self) -> str:
+        """What was released, in words."""
+        match self.manifest.mechanism:
+            case LinkedMechanism(views=views):
+                return f"{len(views)} linked tables"
+            case mechanism:
+                return "images" if mechanism.of_images else "a table"
+
     def card(self) -> Card:
         """What was promised, and what it holds."""
         from microtome.published.description import contents_in_words, promise_in_words
 
         promise, kind = self.manifest.promise, self.manifest.kind
-        what = "images" if self.manifest.mechanism.of_images else "a table"
+        cost = f"ε = {promise.epsilon:g}, δ = {promise.delta:g}, {promise.neighbours}"
         return Card(
-            title=f"Release of {what}, {kind}: ε = {promise.epsilon:g}, δ = {promise.delta:g}, {promise.neighbours}",
+            title=f"Release of {self.subject}, {kind}: {cost}",
             lines=[*promise_in_words(self), contents_in_words(self)],
         )
 
@@ -144,11 +154,21 @@ class Release(Artefact):
 
     holds: ClassVar[str] = "a table"
 
-    def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        manifest: Manifest,
+        arrays: dict[str, NDArray[Any]],
+        viewed: tuple[View, Codebook] | None = None,
+    ) -> None:
         super().__init__(path, manifest)
         self.table_schema = Schema.from_dict(manifest.schema)
-        self.view = view_of(self.table_schema)
-        self.codebook = self.view.with_steps(Codebook.from_parts(self.view.schema, manifest.codebook, arrays))
+        if viewed is None:
+            self.view = view_of(self.table_schema)
+            codebook = Codebook.from_parts(self.view.schema, manifest.codebook, arrays)
+        else:
+            self.view, codebook = viewed
+        self.codebook = self.view.with_steps(codebook)
         self.schema = self.view.full_schema(self.codebook)
 
     @property
@@ -169,9 +189,12 @@ def _opened(path: Path, manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> 
     """The release of a file, of the class that its mechanism asks for."""
     from microtome.published.aggregates import AggregatesRelease
     from microtome.published.images import ImageMomentsRelease, ImageRowsRelease
+    from microtome.published.linked import LinkedRelease
     from microtome.published.records import RecordsRelease
 
     match manifest.mechanism:
+        case LinkedMechanism() as mechanism:
+            return LinkedRelease(path, manifest, arrays, mechanism)
         case Mechanism() as mechanism:
             return RecordsRelease(path, manifest, arrays, mechanism)
         case AggregateMechanism() as mechanism:

@@ -8,9 +8,9 @@ alike, and only a signature tells who wrote it; a file that contradicts itself i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from microtome.published.manifest import (
     AnyMechanism,
     ImageMomentsMechanism,
     ImageRowsMechanism,
+    LinkedMechanism,
     Manifest,
     Mechanism,
     Pool,
@@ -48,6 +49,10 @@ def check_events(manifest: Manifest) -> None:
             tables = _tables(mechanism, changed)
             profile = [_profile(manifest, changed)] if mechanism.like is None else []
             _check_costs([*profile, tables], gaussian)
+        case LinkedMechanism():
+            books = manifest.codebook.values()
+            profile = [math.hypot(*(_profile_of(book, changed) for book in books))]
+            _check_costs([*profile, math.hypot(*(_tables(one.tables, changed) for one in mechanism.views))], gaussian)
         case ImageRowsMechanism():
             _check_costs([_counts([mechanism.count_noise] * 2, changed)], gaussian)
             _check_slices(mechanism.slices, promise.events, promise.neighbours, nonnegative=False)
@@ -91,8 +96,12 @@ def _check_pool(pool: Pool, promise: Promise, mechanism: AnyMechanism) -> None:
 
 
 def _profile(manifest: Manifest, changed: int) -> float:
+    return _profile_of(manifest.codebook, changed)
+
+
+def _profile_of(codebook: Mapping[str, Any], changed: int) -> float:
     """μ of the profile's histograms. That of a protected total is not among them: its noise is not in the file."""
-    columns = manifest.codebook["columns"]
+    columns = codebook["columns"]
     rounding = [column["rounding_noise"] for column in columns if "rounding_noise" in column]
     searches = [scale for column in columns for scale in column.get("search_noise", ())]
     return _counts([*(column["noise_scale"] for column in columns), *rounding, *searches], changed)

@@ -9,11 +9,13 @@ from microtome.images import ImageSchema
 from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Artefact, Release, unknown_release
 from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
+from microtome.published.linked import LinkedRelease
 from microtome.published.manifest import (
     VERSION,
     AggregateMechanism,
     ImageMomentsMechanism,
     ImageRowsMechanism,
+    LinkedMechanism,
     Manifest,
     Mechanism,
     Pool,
@@ -79,7 +81,7 @@ def _profile_in_words(manifest: Manifest) -> list[str]:
                 f"There is no profile: columns are coded as in the release {other[:_SHORT]}, which was public, and all "
                 "of the budget went to the tables. Shares within a level are those of that release."
             ]
-        case AggregateMechanism() | Mechanism() | ImageRowsMechanism() | ImageMomentsMechanism():
+        case AggregateMechanism() | Mechanism() | LinkedMechanism() | ImageRowsMechanism() | ImageMomentsMechanism():
             share = epsilon(events_of(GaussianEvent, promise.events)[:1], promise.delta)  # the profile comes first
             return [
                 f"The profile (one-way histograms) took {mechanism.profile_share:.0%} of the budget; by itself it is "
@@ -105,6 +107,8 @@ def contents_in_words(release: Artefact) -> str:
             return _records_in_words(release)
         case AggregatesRelease():
             return _aggregates_in_words(release)
+        case LinkedRelease(views=views):
+            return " ".join(f"{name}: {_aggregates_in_words(one)}" for name, one in views.items())
         case ImageRowsRelease():
             rows = release.manifest.contents.num_rows
             return f"{_images_in_words(release.schema)}: {rows:,} rows of noise σ = {release.noise_scale:.5g}."
@@ -148,6 +152,11 @@ def _images_in_words(schema: ImageSchema) -> str:
 def _how(manifest: Manifest) -> list[str]:
     """What was noised, in words."""
     match manifest.mechanism:
+        case LinkedMechanism(views=views):
+            return [
+                f"Aggregates: noise was added to counts over all people, of {len(views)} tables with what their rows "
+                "hang on. Everything that hangs on a person has weights that sum to one, so each person counts once."
+            ]
         case ImageMomentsMechanism():
             return ["Aggregates: noise was added to counts, means and second moments over all images of a class."]
         case ImageRowsMechanism(slices=slices):
@@ -205,6 +214,12 @@ def _held(release: Artefact) -> dict[str, Any]:
             return _of_table(release, null_share=release.null_share)
         case AggregatesRelease():
             return _of_table(release)
+        case LinkedRelease(views=views):
+            return {
+                "contents": {"dim": sum(one.codebook.dim for one in views.values())},
+                "tables": {name: _of_table(one) for name, one in views.items()},
+                "unlearnt": list(release.unlearnt),
+            }
         case ImageRelease():
             classes = release.schema.classes or ("all",)
             return {
@@ -222,7 +237,7 @@ def _held(release: Artefact) -> dict[str, Any]:
 def _of_table(release: Release, **contents: float) -> dict[str, Any]:
     return {
         "contents": {**contents, "dim": release.codebook.dim},
-        "columns": [column_summary(code) for code in release.codebook.codes],
+        "columns": [column_summary(code) for code in release.codebook.codes[: len(release.view.own_schema.columns)]],
         "unlearnt": list(release.unlearnt),
         "target": release.schema.target,
     }

@@ -15,6 +15,7 @@ from microtome.accounting import Accountant, Directions, Event, Neighbours, veri
 from microtome.errors import ReleaseError
 from microtome.images.image_schema import KEY as IMAGES
 from microtome.json_record import JsonRecord
+from microtome.schema.linked_document import KEY as LINKED
 
 FORMAT = "microtome-release"
 VERSION = 1
@@ -253,8 +254,39 @@ class ImageMomentsMechanism(JsonRecord):
         return self.second_noise
 
 
-AnyMechanism = Mechanism | AggregateMechanism | ImageRowsMechanism | ImageMomentsMechanism
-_MECHANISMS: tuple[type[AnyMechanism], ...] = (
+@dataclass(frozen=True, kw_only=True)
+class ViewMechanism(JsonRecord):
+    """How the tables of one view of several were made.
+
+    Attributes:
+        view: The table that it is of.
+        tables: Its tables.
+    """
+
+    view: str
+    tables: AggregateMechanism
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkedMechanism(JsonRecord):
+    """How the views of linked tables were made.
+
+    Attributes:
+        profile_share: Share of the budget (in μ²) that the profiles of all views were given.
+        views: The tables of each view, parents first.
+    """
+
+    kind: ClassVar[ReleaseKind] = ReleaseKind.AGGREGATES
+    of_images: ClassVar[bool] = False
+    profile_share: float
+    views: tuple[ViewMechanism, ...]
+
+    def __post_init__(self) -> None:
+        _share(self, "profile_share")
+
+
+AnyMechanism = Mechanism | AggregateMechanism | ImageRowsMechanism | ImageMomentsMechanism | LinkedMechanism
+_MECHANISMS: tuple[type[Mechanism | AggregateMechanism | ImageRowsMechanism | ImageMomentsMechanism], ...] = (
     Mechanism,
     AggregateMechanism,
     ImageRowsMechanism,
@@ -346,7 +378,7 @@ class Manifest:
     @property
     def is_of_people(self) -> bool:
         """Whether everything that a person contributed is protected together, and not each record by itself."""
-        return self.schema.get("unit") is not None
+        return self.schema.get("unit") is not None or LINKED in self.schema
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -419,6 +451,8 @@ def _counts(record: Any, name: str, *, least: int) -> None:
 
 def _mechanism(document: Mapping[str, Any]) -> AnyMechanism:
     """The mechanism, read as its tag says: the kind of the release, and whether it is of images."""
+    if LINKED in document["schema"]:
+        return LinkedMechanism.from_dict(document["mechanism"])
     tag = ReleaseKind(document["kind"]), IMAGES in document["schema"]
     chosen = next(choice for choice in _MECHANISMS if (choice.kind, choice.of_images) == tag)
     return chosen.from_dict(document["mechanism"])

@@ -18,10 +18,12 @@ from microtome.accounting import Event, GaussianEvent, Neighbours, delta, gaussi
 from microtome.published.artefact import Artefact, Release, unknown_release
 from microtome.published.description import exact_epsilon
 from microtome.published.images import ImageRelease
+from microtome.published.linked import LinkedRelease
 from microtome.published.manifest import (
     AggregateMechanism,
     ImageMomentsMechanism,
     ImageRowsMechanism,
+    LinkedMechanism,
     Mechanism,
     ReleaseKind,
 )
@@ -201,7 +203,15 @@ def _declared(release: Artefact) -> str:
                 f"declared here: {held.height} × {held.width} pixels, {held.channels} channels, values from "
                 f"{held.low:g} to {held.high:g}; classes: {classes}"
             )
-        case Release(schema=schema):
+        case LinkedRelease(linked=linked):
+            own = [(name, column) for name, one in linked.items() for column in one.table.schema.columns]
+            known = [f"{name}.{column.name}" for name, column in own if column.is_declared]
+            found = [f"{name}.{column.name}" for name, column in own if not column.is_declared]
+            return (
+                f"declared here: {', '.join(known) or 'no column'}; learnt with budget and so protected: "
+                f"{', '.join(found) or 'no column'}; and how the tables hang together"
+            )
+        case Release(table_schema=schema):
             declared = [column.name for column in schema.columns if column.is_declared]
             learnt = [column.name for column in schema.columns if not column.is_declared]
             return (
@@ -236,6 +246,9 @@ def _contents(release: Artefact | None) -> str:
             by += "" if focus is None else f", and once more by groups of levels of {focus.column!r}"
             by += "" if triples is None else f", and of {len(triples.columns)} chosen sets of three columns"
             return f"counts of every pair of columns{by}."
+        case LinkedMechanism(views=views):
+            tables = ", ".join(one.view for one in views)
+            return f"counts of pairs of columns of {tables}, each with what its rows hang on and with the next row."
         case ImageRowsMechanism():
             return "one row an image or padding, encoded and noised, class by class, in random order within a class."
         case ImageMomentsMechanism():
@@ -327,6 +340,8 @@ def audit_command(release: Artefact) -> str:
         case (Mechanism() as slices) | ImageRowsMechanism(slices=slices):
             words.append(f"--directions {slices.directions.kind}")
             words += [] if slices.subsample is None else [f"--subsample {slices.subsample:g}"]
+        case LinkedMechanism():
+            pass
         case AggregateMechanism(pivot=pivot):
             words += [] if pivot is None else [f"--pivot {shlex.quote(pivot)}"]
         case ImageMomentsMechanism():
@@ -343,7 +358,7 @@ def _is_like(setting: str, release: Artefact) -> bool:
     match manifest.mechanism:
         case ImageMomentsMechanism():
             parts = _PARTS_OF_SUMS
-        case Mechanism() | AggregateMechanism() | ImageRowsMechanism():
+        case Mechanism() | AggregateMechanism() | LinkedMechanism() | ImageRowsMechanism():
             parts = ()
     return (
         images == manifest.mechanism.of_images

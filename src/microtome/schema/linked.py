@@ -143,6 +143,10 @@ class LinkedSchema(Carded):
         """What the tables hang on, by their names; the root is not among them."""
         return {table.name: table.parent for table in self.tables if table.parent is not None}
 
+    def published(self) -> LinkedSchema:
+        """What goes into a release: all but the columns that are left out."""
+        return replace(self, tables=tuple(replace(table, schema=table.schema.published()) for table in self.tables))
+
     def confirm(self) -> LinkedSchema:
         """The same as a statement of what is public: types are as they are whatever records the tables hold."""
         return replace(self, tables=tuple(table.confirm() for table in self.tables))

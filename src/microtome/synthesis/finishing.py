@@ -37,7 +37,7 @@ def with_keys(tables: Iterable[tuple[pa.Table, Ints]], schema: Schema, seed: int
         for one in schema.layout():
             match one:
                 case Column():
-                    arrays.append(_in_zone(table.column(one.name), one))
+                    arrays.append(in_zone(table.column(one.name), one))
                 case Aside(action=Action.SURROGATE) if one.name == whose:
                     arrays.append(one.made_up(people, number, rng).take(pa.array(owners)))
                 case Aside(action=Action.SURROGATE):
@@ -80,7 +80,8 @@ class Transcoder:
         """Nothing is held back but half a character."""
 
 
-def _in_zone(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+def in_zone(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    """Values in the zone of their column, if it has one."""
     return values if column.zone is None else values.cast(pa.int64()).cast(pa.timestamp("us", tz=column.zone))
 
 

@@ -9,11 +9,12 @@ from torch import nn
 from microtome.errors import ModelError
 from microtome.generators import Generator, MixtureGenerator
 from microtome.synthesis.image_model import ImageModel
+from microtome.synthesis.linked_model import LinkedModel
 from microtome.synthesis.people_model import PeopleModel
 from microtome.synthesis.table_model import TableModel
 from microtome.training.tensor_file import contents_of, load_weights, part_of, read_tensors, write_tensors
 
-Model = TableModel | ImageModel
+Model = TableModel | LinkedModel | ImageModel
 _WEIGHTS = "generator/"
 
 
@@ -30,8 +31,8 @@ def load_model(path: Path, generator: Generator | None) -> Model:
     """Read a model; one with a generator of one's own needs that module to put the weights in."""
     if generator is not None and not isinstance(generator, nn.Module):
         raise ModelError(f"a generator must be a torch.nn.Module; {type(generator).__name__} is not")
-    kinds: dict[str, type[TableModel] | type[ImageModel]] = {
-        kind.file_format: kind for kind in (TableModel, PeopleModel, ImageModel)
+    kinds: dict[str, type[TableModel] | type[LinkedModel] | type[ImageModel]] = {
+        kind.file_format: kind for kind in (TableModel, PeopleModel, LinkedModel, ImageModel)
     }
     tensors, document = read_tensors(path, *kinds)
     with contents_of(path):

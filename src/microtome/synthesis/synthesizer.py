@@ -14,17 +14,19 @@ import pyarrow as pa
 
 from microtome.card import Card, Carded
 from microtome.errors import ModelError, ParameterError
-from microtome.generators import Generator
+from microtome.generators import Generator, MixtureGenerator
 from microtome.generators.image import ImageGenerator
 from microtome.progress import Progress, usual_progress
-from microtome.published import Artefact, ImageRelease, Release, check_output
+from microtome.published import Artefact, ImageRelease, LinkedRelease, Release, check_output
 from microtome.synthesis.dataset_card import DatasetCard
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.image_model import ImageModel
+from microtome.synthesis.linked_model import LinkedModel
 from microtome.synthesis.model_file import Model, load_model, save_model
 from microtome.synthesis.people_model import PeopleModel
 from microtome.synthesis.table_model import TableModel, generator_of
 from microtome.training import Fit, FitSettings, ImageFitSettings, Trainer, seed_of
+from microtome.training.trainer import combined
 
 
 class Synthesizer(Carded):
@@ -95,6 +97,9 @@ class Synthesizer(Carded):
             progress: Told the steps done; by default bars in a notebook, and nothing elsewhere.
         """
         opened = _opened(release)
+        match opened:
+            case LinkedRelease() as linked:
+                return self._fit_linked(linked, checkpoint, resume=resume, progress=progress or usual_progress())
         trainer = Trainer(
             opened,
             self.settings,
@@ -105,6 +110,31 @@ class Synthesizer(Carded):
         )
         self.fit_ = trainer.fit(resume=resume)
         self._model = _model_of(opened, self.fit_, self.generator if isinstance(self.generator, str) else None)
+        return self
+
+    def _fit_linked(
+        self, release: LinkedRelease, checkpoint: str | Path | None, *, resume: bool, progress: Progress
+    ) -> Self:
+        """Train a mixture for each view."""
+        if self.generator is not None:
+            raise ParameterError("linked tables have mixtures of their own; leave generator out")
+        fits: dict[str, Fit] = {}
+        for number, (name, view) in enumerate(release.views.items()):
+            path = None if checkpoint is None else Path(f"{checkpoint}.{number}")
+            trainer = Trainer(view, self.settings, seed=self.random_state, checkpoint=path, progress=progress)
+            fits[name] = trainer.fit(resume=resume)
+            if not fits[name].finished:
+                raise ModelError(
+                    f"interrupted while the view of {name!r} was fitted; linked tables need all views, so there is no "
+                    "model yet: resume, to go on from the checkpoint"
+                )
+        self.fit_ = combined(list(fits.values()))
+        self._model = LinkedModel.of(
+            {name: fit.generator for name, fit in fits.items() if isinstance(fit.generator, MixtureGenerator)},
+            release.schema,
+            {name: view.codebook for name, view in release.views.items()},
+            _origin(release, self.fit_),
+        )
         return self
 
     def sample(
@@ -149,6 +179,8 @@ class Synthesizer(Carded):
         match model:
             case TableModel():
                 return model.typed_tables(wanted)
+            case LinkedModel():
+                raise ModelError("this is a model of linked tables, which are several; call sample")
             case ImageModel():
                 raise ModelError("this is a model of images, which are no tables; call sample")
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from microtome.errors import ParameterError
 from microtome.generators import Generator
@@ -46,6 +48,24 @@ class Fit:
     finished: bool
     score_error: float
     scored: bool
+
+
+def combined(fits: Sequence[Fit]) -> Fit:
+    """How several generators came about, each on a part of a release: scores are means, and all have to be finished.
+
+    The generator is that of the first.
+    """
+    steps = sorted({step for fit in fits for step, _ in fit.history})
+    scores = [[dict(fit.history).get(step) for fit in fits] for step in steps]
+    means = [float(np.mean([score for score in row if score is not None])) for row in scores]
+    return replace(
+        fits[0],
+        history=tuple(zip(steps, means, strict=True)),
+        best_step=max(fit.best_step for fit in fits),
+        finished=all(fit.finished for fit in fits),
+        score_error=float(np.sqrt(np.mean([fit.score_error**2 for fit in fits]) / len(fits))),
+        scored=all(fit.scored for fit in fits),
+    )
 
 
 class Trainer:

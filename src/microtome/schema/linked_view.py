@@ -1,0 +1,121 @@
+"""What is measured of linked tables: a view of each, in which a row has all that it hangs on beside it.
+
+The root's view has people with their attributes and, for each table that hangs on them, the number of rows there. The
+view of another table has a record for each of its rows, with its own attributes, the numbers of rows that hang on it,
+and the attributes of its ancestors; a parent without rows has a record in which everything of its own is missing. So
+each view has all people, with weights that sum to one, and what a view inherits is distributed there as in the view
+that it is from: nothing has to be measured twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from microtome.errors import SchemaError
+from microtome.schema.codebook import Codebook
+from microtome.schema.column import Column
+from microtome.schema.document import Schema
+from microtome.schema.kind import Kind
+from microtome.schema.linked import LinkedSchema
+from microtome.schema.linked_table import LinkedTable, Parent
+from microtome.schema.view import View, order_columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkedView:
+    """What is measured of one of several tables.
+
+    Attributes:
+        table: The table.
+        view: What is measured of it.
+        counts: For each table that hangs on it, the column that says how many rows are there.
+        sources: Where inherited columns are from: their names in the parent's view, in the order of ``view.inherited``.
+    """
+
+    table: LinkedTable
+    view: View
+    counts: dict[str, str]
+    sources: tuple[str, ...] = ()
+
+
+def linked_views(schema: LinkedSchema) -> dict[str, LinkedView]:
+    """The views of all private tables, parents first."""
+    views: dict[str, LinkedView] = {}
+    for table in schema.tables:
+        counts = {child.name: f"number of {child.name}" for child in schema.children(table.name)}
+        numbers = [_number(counts[child.name], child.parent) for child in schema.children(table.name) if child.parent]
+        if table.parent is None:
+            view = View(schema=_with(table, (*table.schema.columns, *numbers)))
+            views[table.name] = LinkedView(table=table, view=view, counts=counts)
+        else:
+            views[table.name] = _below(table, table.parent, views[table.parent.table], schema, counts, numbers)
+    return views
+
+
+def inheriting(views: Mapping[str, LinkedView], profiled: Mapping[str, Codebook]) -> dict[str, Codebook]:
+    """The codebooks of all views with the codes of what they inherit, from those of what is profiled in each."""
+    found: dict[str, Codebook] = {}
+    for name, one in views.items():
+        found[name] = profiled[name]
+        if one.table.parent is not None:
+            above = one.table.parent.table
+            known = dict(zip(views[above].view.schema.names, found[above].codes, strict=True))
+            found[name] = one.view.inheriting(profiled[name], [known[source] for source in one.sources])
+    return found
+
+
+def _below(
+    table: LinkedTable,
+    parent: Parent,
+    above: LinkedView,
+    schema: LinkedSchema,
+    counts: dict[str, str],
+    numbers: list[Column],
+) -> LinkedView:
+    order, rows = parent.order, above.counts[table.name]
+    own = [*table.schema.columns, *numbers]
+    derived, start, first, gap = list[Column](), None, None, None
+    if order is not None:
+        derived = order_columns(table.schema[order])
+        start, first, gap = (column.name for column in derived)
+    sources = _inherited(above, rows)
+    handed = {name: name if name in above.view.inherited else f"{above.table.name}: {name}" for name in sources}
+    inherited = [replace(above.view.schema[name], name=handed[name]) for name in sources]
+    columns = tuple(replace(column, missing=True) for column in (*own, *derived))
+    view = View(
+        schema=_with(table, (*columns, *inherited)),
+        given=tuple(handed.values()),
+        steps=tuple(column.name for column in own if column.name != order) if parent.most > 1 else (),
+        order=order,
+        most_rows=schema.max_rows_of_person(table.name),
+        rows=handed[rows],
+        start=start,
+        first=first,
+        gap=gap,
+        inherited=tuple(handed.values()),
+        certain=tuple(column.name for column in (*own, *derived) if not column.missing or column.name == gap),
+    )
+    return LinkedView(table=table, view=view, counts=counts, sources=sources)
+
+
+def _inherited(above: LinkedView, rows: str) -> tuple[str, ...]:
+    """What a table has of the one above: its attributes, those that it has inherited, and the number of rows."""
+    derived = {above.view.start, above.view.first, above.view.gap, *above.counts.values()} - {rows}
+    return tuple(name for name in above.view.schema.names if name not in derived)
+
+
+def _number(name: str, parent: Parent) -> Column:
+    return Column(
+        name=name, kind=Kind.INTEGER, bounds=(min(parent.min_rows, parent.most - 1), parent.most), missing=False
+    )
+
+
+def _with(table: LinkedTable, columns: tuple[Column, ...]) -> Schema:
+    names = [column.name for column in columns]
+    taken = sorted({name for name in names if names.count(name) > 1 or name in table.schema.names_aside})
+    if taken:
+        raise SchemaError(
+            f"table {table.name!r}: column {taken[0]!r} has the name of what is measured beside the columns; rename it"
+        )
+    return replace(table.schema, columns=columns)
