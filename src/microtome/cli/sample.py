@@ -21,12 +21,18 @@ def sample(
             "-o",
             "--output",
             help="File that ends in .csv, .csv.gz, .tsv … or .parquet, or - for text to standard output; for images "
-            ".npz, a .png grid, or a folder.",
+            ".npz, a .png grid, or a folder; for linked tables a folder.",
         ),
     ],
     rows: Annotated[
         int,
-        typer.Option("-n", "--rows", parser=count, metavar="NUMBER", help="Number of rows, or of images, such as 1e6."),
+        typer.Option(
+            "-n",
+            "--rows",
+            parser=count,
+            metavar="NUMBER",
+            help="Number of rows, of images or, with a unit or linked tables, of people; such as 1e6.",
+        ),
     ],
     where: Annotated[
         list[str] | None,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from microtome.errors import TableError
 from microtome.private.key_checks import check_keys
 from microtome.private.partitions import PARTS, Partitions
-from microtome.private.people import gaps, order_numbers
+from microtome.private.people import gaps, order_numbers, starts
 from microtome.private.row_choice import Kept, Lots, content, keep, keyed_hash
 from microtome.private.table import PrivateTable
 from microtome.private.weighting import WHOLE, WeightedBlock
@@ -320,6 +320,8 @@ def _recorded(
             arrays.append(chosen.column(column.name, column.storage_type))
         elif column.name in numbers:
             arrays.append(pa.array(numbers[column.name], column.arrow_type, mask=~there))
+        elif column.name == view.start and view.order is not None:
+            arrays.append(starts(chosen.times(view.order, table.schema), chosen.kept, column, ~there))
         elif column.name == view.first:
             arrays.append(pa.array(chosen.kept.place == 0, mask=~there))
         elif column.name == view.gap and view.order is not None:

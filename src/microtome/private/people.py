@@ -24,6 +24,7 @@ from microtome.private.table import PrivateTable
 from microtome.private.weighting import WHOLE, TableBlock, WeightedBlock
 from microtome.progress import Progress
 from microtome.schema import Column, Schema
+from microtome.schema.cells import numbers_to_arrow
 from microtome.schema.unit import Unit
 from microtome.schema.view import View
 from microtome.whole_file import disk_errors, scratch_folder
@@ -145,6 +146,8 @@ def _derived(column: Column, view: View, chosen: Kept, order: NDArray[np.float64
     match column.name:
         case view.rows:
             return pa.array(chosen.siblings, column.arrow_type)
+        case view.start if order is not None:
+            return starts(order[chosen.index], chosen, column)
         case view.first:
             return pa.array(chosen.place == 0)
         case view.gap if order is not None:
@@ -159,6 +162,14 @@ def order_numbers(values: pa.Array, column: Column) -> NDArray[np.float64]:
         raise TableError(f"column {column.name!r}: the order of rows is missing in {values.null_count:,} of them")
     counted = column.kind.facts.counted_as
     return np.asarray(values.cast(counted) if column.kind.is_temporal else values).astype(np.float64)
+
+
+def starts(
+    numbers: NDArray[np.float64], chosen: Kept, column: Column, missing: NDArray[np.bool_] | None = None
+) -> pa.Array:
+    """When the first row of the same owner was, of every row."""
+    firsts = numbers[np.arange(len(numbers)) - chosen.place]
+    return numbers_to_arrow(column, firsts, missing).cast(column.storage_type)
 
 
 def gaps(numbers: NDArray[np.float64], chosen: Kept, column: Column) -> pa.Array:

@@ -19,7 +19,7 @@ from microtome.schema.document import Schema
 from microtome.schema.kind import Kind
 from microtome.schema.linked import LinkedSchema
 from microtome.schema.linked_table import LinkedTable, Parent
-from microtome.schema.view import View, gap_column
+from microtome.schema.view import View, order_columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +75,10 @@ def _below(
 ) -> LinkedView:
     order, rows = parent.order, above.counts[table.name]
     own = [*table.schema.columns, *numbers]
-    derived, first, gap = [], None, None
+    derived, start, first, gap = list[Column](), None, None, None
     if order is not None:
-        first, gap = "first row", f"{order} to next row"
-        derived = [Column(name=first, kind=Kind.BOOLEAN, missing=False), gap_column(gap, table.schema[order])]
+        derived = order_columns(table.schema[order])
+        start, first, gap = (column.name for column in derived)
     sources = _inherited(above, rows)
     handed = {name: name if name in above.view.inherited else f"{above.table.name}: {name}" for name in sources}
     inherited = [replace(above.view.schema[name], name=handed[name]) for name in sources]
@@ -90,6 +90,7 @@ def _below(
         order=order,
         most_rows=schema.max_rows_of_person(table.name),
         rows=handed[rows],
+        start=start,
         first=first,
         gap=gap,
         inherited=tuple(handed.values()),
@@ -100,7 +101,7 @@ def _below(
 
 def _inherited(above: LinkedView, rows: str) -> tuple[str, ...]:
     """What a table has of the one above: its attributes, those that it has inherited, and the number of rows."""
-    derived = {above.view.first, above.view.gap, *above.counts.values()} - {rows}
+    derived = {above.view.start, above.view.first, above.view.gap, *above.counts.values()} - {rows}
     return tuple(name for name in above.view.schema.names if name not in derived)
 
 

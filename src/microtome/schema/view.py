@@ -3,7 +3,8 @@
 A view of a table has its columns and, where a person may have several rows,
 
 - how many rows there are (*rows*),
-- where rows have an order: whether a row is the first (*first*), and how far it is to the next (*gap*),
+- where rows have an order: when the first of them was (*start*), whether a row is that one (*first*), and how far it
+  is to the next (*gap*),
 - what the next row of the same person has (*steps*): the level of each column there, counted with the level here. The
   level is that of the column's own code, and one more says that there is no next row.
 
@@ -47,6 +48,7 @@ class View:
         order: The column by which rows follow each other.
         most_rows: Rows of a person that there are at most.
         rows: The column that says how many rows a person has; none where they have one.
+        start: The column that says when the first row of a person was, where rows have an order.
         first: The column that says whether a row is the first, where rows have an order.
         gap: The column that says how far it is to the next row, where rows have an order.
         inherited: The columns of the table above that are its too: another view has their codes, and their tables.
@@ -59,6 +61,7 @@ class View:
     order: str | None = None
     most_rows: int = 1
     rows: str | None = None
+    start: str | None = None
     first: str | None = None
     gap: str | None = None
     inherited: tuple[str, ...] = ()
@@ -143,10 +146,12 @@ def view_of(schema: Schema) -> View:
     unit = schema.unit
     if unit is None or unit.max_rows == 1:
         return View(schema=schema)
-    gap = None if unit.order is None else f"{unit.order} to next row"
     derived = [Column(name=ROWS, kind=Kind.INTEGER, bounds=(1, unit.max_rows), missing=False)]
-    if unit.order is not None and gap is not None:
-        derived += [Column(name=FIRST, kind=Kind.BOOLEAN, missing=False), gap_column(gap, schema[unit.order])]
+    start, first, gap = None, None, None
+    if unit.order is not None:
+        timed = order_columns(schema[unit.order])
+        start, first, gap = (column.name for column in timed)
+        derived += timed
     _refuse_taken([column.name for column in derived], schema)
     return View(
         schema=replace(schema, columns=(*schema.columns, *derived)),
@@ -155,7 +160,8 @@ def view_of(schema: Schema) -> View:
         order=unit.order,
         most_rows=unit.max_rows,
         rows=ROWS,
-        first=None if unit.order is None else FIRST,
+        start=start,
+        first=first,
         gap=gap,
     )
 
@@ -164,12 +170,18 @@ def _stepping(schema: Schema, unit: Unit) -> tuple[str, ...]:
     return tuple(name for name in schema.names if name not in unit.constant and name != unit.order)
 
 
-def gap_column(name: str, order: Column) -> Column:
-    """How far it is from one row to the next, in the numbers that the order counts: units, days or microseconds."""
-    ends = order.number_bounds()
-    if order.kind.is_integral:
-        return Column(name=name, kind=Kind.INTEGER, bounds=None if ends is None else (0, int(ends[1] - ends[0])))
-    return Column(name=name, kind=Kind.FLOAT, bounds=None if ends is None else (0.0, ends[1] - ends[0]))
+def order_columns(order: Column) -> list[Column]:
+    """What is measured of rows in a sequence: when the first was, which is the first, how far it is to the next.
+
+    Gaps are in the numbers that the order counts: units, days or microseconds.
+    """
+    ends, whole = order.number_bounds(), order.kind.is_integral
+    apart = None if ends is None else (0, int(ends[1] - ends[0])) if whole else (0.0, ends[1] - ends[0])
+    return [
+        replace(order, name=f"first {order.name}", weight=1.0, format=None, unit=None, frame=None),
+        Column(name=FIRST, kind=Kind.BOOLEAN, missing=False),
+        Column(name=f"{order.name} to next row", kind=Kind.INTEGER if whole else Kind.FLOAT, bounds=apart),
+    ]
 
 
 def _refuse_taken(names: Sequence[str], schema: Schema) -> None:

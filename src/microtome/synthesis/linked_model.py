@@ -198,7 +198,8 @@ def _numbers(table: LinkedTable, above: pa.Table, counted: str) -> Ints:
         column, value = table.parent.owner
         values = above.column(column).combine_chunks()
         return np.asarray(pc.fill_null(pc.equal(values, pa.scalar(value, values.type)), False)).astype(np.int64)
-    return np.asarray(pc.fill_null(above.column(counted).combine_chunks().cast(pa.int64()), 0)).astype(np.int64)
+    drawn = np.asarray(pc.fill_null(above.column(counted).combine_chunks().cast(pa.int64()), 0)).astype(np.int64)
+    return drawn if table.parent is None else np.maximum(drawn, table.parent.min_rows)
 
 
 def _finished(table: LinkedTable, rows: pa.Table, keys: Mapping[str, pa.Array]) -> pa.Table:

@@ -64,7 +64,16 @@ class PeopleRows:
         while len(people):
             known = {column: found[people] for column, found in given.items()}
             fixed = {name: _whole(shared.column(name)).take(pa.array(people)) for name in self.view.given}
-            wave = _Wave(rows=self, given=known, fixed=fixed, before=levels, times=self._times(before), rng=rng)
+            started = before.get(str(self.view.start))
+            wave = _Wave(
+                rows=self,
+                given=known,
+                fixed=fixed,
+                before=levels,
+                times=self._times(before),
+                started=started,
+                rng=rng,
+            )
             levels, table = wave.drawn()
             owners.append(people)
             tables.append(table)
@@ -81,11 +90,11 @@ class PeopleRows:
         return whose[order], rows.take(pa.array(order))
 
     def _times(self, before: Mapping[str, pa.Array]) -> Floats | None:
-        """When the next rows are, by the rows before them."""
+        """When the rows before were, and how far it is to the next ones (2 × rows)."""
         if not before or self.view.order is None or self.view.gap is None:
             return None
         rows = pa.table(before)
-        return self._numbers(self.view.order, rows) + self._numbers(self.view.gap, rows)
+        return np.stack([self._numbers(self.view.order, rows), self._numbers(self.view.gap, rows)])
 
     def _numbers(self, name: str, rows: pa.Table) -> Floats:
         column, values = self.codebook.codes[self._place(name)].column, _whole(rows.column(name))
@@ -135,7 +144,7 @@ class PeopleRows:
     @cached_property
     def own(self) -> list[int]:
         """Columns that are drawn for every row."""
-        shared = {*self.view.given, self.view.first}
+        shared = {*self.view.given, self.view.first, self.view.start}
         return [self.places[name] for name in self.view.schema.names if name not in shared]
 
     @cached_property
@@ -160,15 +169,12 @@ class _Wave:
     fixed: Mapping[str, pa.Array]
     before: Levels
     times: Floats | None
+    started: pa.Array | None
     rng: np.random.Generator
-
-    @property
-    def _count(self) -> int:
-        return len(next(iter(self.given.values())))
 
     def drawn(self) -> tuple[Levels, pa.Table]:
         """Levels and values of the rows, all of which keep the rules."""
-        levels, table = self._attempt(np.arange(self._count))
+        levels, table = self._attempt(np.arange(self._count_of(self.given)))
         keeper = self.rows.keeper
         if keeper is None:
             return levels, table
@@ -201,13 +207,22 @@ class _Wave:
         known = {column: levels[places] for column, levels in self.given.items()}
         before = {column: levels[places] for column, levels in self.before.items()}
         settled = dict[str, pa.Array]()
+        if not before and rows.view.start is not None:
+            known |= self._started(known)
         if rows.view.first is not None:
             place = rows.places[rows.view.first]
             values = pa.array(np.full(len(places), not before))
             settled[rows.view.first], known[place] = values, rows._levels_of(place, values)
-        if self.times is not None and rows.view.order is not None:
-            place = rows.places[rows.view.order]
-            settled[rows.view.order] = self._timed(rows.codebook.codes[place], self.times[places])
+        if rows.view.start is not None and self.started is not None:
+            place = rows.places[rows.view.start]
+            known[place] = before[place]
+            settled[rows.view.start] = self.started.take(pa.array(places))
+        if rows.view.order is not None and rows.view.start is not None:
+            place, start = rows.places[rows.view.order], rows.places[rows.view.start]
+            if not before:
+                settled[rows.view.start] = settled[rows.view.order] = rows.values(start, known[start], self.rng)
+            elif self.times is not None:
+                settled[rows.view.order] = self._timed(rows.codebook.codes[place], self.times[:, places])
             known[place] = rows._levels_of(place, settled[rows.view.order])
         left = [column for column in rows.own if column not in known]
         pieces = [slice(start, start + _PIECE_ROWS) for start in range(0, len(places), _PIECE_ROWS)]
@@ -221,7 +236,7 @@ class _Wave:
         With both, P(x | row, before) ∝ P(x | row)·P(x | before)/P(x), everything given what all rows of a person share.
         """
         rows, mixture, rng = self.rows, self.rows.mixture, self.rng
-        count = len(next(iter(known.values())))
+        count = self._count_of(known)
         scores = mixture.scores(known, count)
         stepping = set(rows.steps) & set(left) if before else set[int]()
         shared = {column: levels for column, levels in known.items() if column in self.given}
@@ -240,10 +255,25 @@ class _Wave:
             scores += mixture.told(column, found[column])
         return found
 
+    def _started(self, known: Levels) -> Levels:
+        """When the first row is, given what all rows share."""
+        place = self.rows.places[str(self.rows.view.start)]
+        pieces = [slice(start, start + _PIECE_ROWS) for start in range(0, self._count_of(known), _PIECE_ROWS)]
+        return {place: np.concatenate([self._piece([place], _cut(known, piece), {})[place] for piece in pieces])}
+
     def _timed(self, code: ColumnCode, times: Floats) -> pa.Array:
-        """Times within what the column may have."""
-        low, high = code.column.number_bounds() or _ends(code)
-        return numbers_to_arrow(code.column, np.clip(times, low, high), None).cast(code.column.storage_type)
+        """Times after those before, by the gap; where that is past the end, somewhere on the way to it."""
+        before, gap = times
+        high = (code.column.number_bounds() or _ends(code))[1]
+        after = before + gap
+        past = after > high
+        after[past] = before[past] + self.rng.random(int(past.sum())) * np.maximum(high - before[past], 0.0)
+        whole = np.floor(after) if code.column.kind.is_integral else after
+        return numbers_to_arrow(code.column, whole, None).cast(code.column.storage_type)
+
+    @staticmethod
+    def _count_of(known: Levels) -> int:
+        return len(next(iter(known.values())))
 
     def _table(self, levels: Levels, settled: Mapping[str, pa.Array], places: Ints) -> pa.Table:
         rows, arrays = self.rows, {}

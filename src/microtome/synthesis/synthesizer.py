@@ -122,6 +122,11 @@ class Synthesizer(Carded):
             path = None if checkpoint is None else Path(f"{checkpoint}.{number}")
             trainer = Trainer(view, self.settings, seed=self.random_state, checkpoint=path, progress=progress)
             fits[name] = trainer.fit(resume=resume)
+            if not fits[name].finished:
+                raise ModelError(
+                    f"interrupted while the view of {name!r} was fitted; linked tables need all views, so there is no "
+                    "model yet: resume, to go on from the checkpoint"
+                )
         self.fit_ = combined(list(fits.values()))
         self._model = LinkedModel.of(
             {name: fit.generator for name, fit in fits.items() if isinstance(fit.generator, MixtureGenerator)},
