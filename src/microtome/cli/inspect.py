@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -44,7 +44,8 @@ def inspect(
     console.print(f"[bold]{plain(release)}[/]  ({figures['kind']}, format {figures['format_version']})", soft_wrap=True)
     for line in promise_in_words(opened):
         console.print(plain(line), soft_wrap=True)
-    console.print(_classes(figures) if opened.manifest.mechanism.of_images else _columns(figures))
+    for table in _tables(figures):
+        console.print(table)
     for line in (*unlearnt_in_words(opened), contents_in_words(opened)):
         console.print(plain(line), soft_wrap=True)
     checked = "not verified" if no_verify else "verified"
@@ -60,6 +61,13 @@ def _signature(signer: str | None, *, verified: bool) -> str:
     return f"signed with key {signer}" + ("  (verified)" if verified else "  (not verified: give --verify PUBLICKEY)")
 
 
+def _tables(figures: dict[str, Any]) -> list[Table]:
+    """Columns, of each table if there are several, or classes of images."""
+    if "tables" in figures:
+        return [_columns(one, name) for name, one in figures["tables"].items()]
+    return [_classes(figures) if "classes" in figures else _columns(figures)]
+
+
 def _classes(figures: dict[str, object]) -> Table:
     table = Table(header_style="bold", title_justify="left")
     for heading in ("class", "images", "± count"):
@@ -69,11 +77,11 @@ def _classes(figures: dict[str, object]) -> Table:
     return table
 
 
-def _columns(figures: dict[str, object]) -> Table:
-    table = Table(header_style="bold", title_justify="left")
+def _columns(figures: dict[str, Any], name: str | None = None) -> Table:
+    table = Table(header_style="bold", title_justify="left", title=None if name is None else plain(name))
     for heading in ("column", "kind", "values", "known", "levels", "missing", "± count"):
         table.add_column(heading, justify="right" if heading in ("levels", "missing", "± count") else "left")
-    for column in figures["columns"]:  # type: ignore[attr-defined]
+    for column in figures["columns"]:
         bounds = " … ".join(column["bounds"]) if "bounds" in column else f"{column['categories']} values"
         mark = "  (target)" if column["name"] == figures["target"] else ""
         table.add_row(

@@ -237,7 +237,7 @@ def _held(release: Artefact) -> dict[str, Any]:
 def _of_table(release: Release, **contents: float) -> dict[str, Any]:
     return {
         "contents": {**contents, "dim": release.codebook.dim},
-        "columns": [column_summary(code) for code in release.codebook.codes],
+        "columns": [column_summary(code) for code in release.codebook.codes[: len(release.view.own_schema.columns)]],
         "unlearnt": list(release.unlearnt),
         "target": release.schema.target,
     }
