@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtome.evaluation.binning import cut_columns, joint_shares
+from microtome.evaluation.dependence import DependenceKept
 from microtome.evaluation.distributions import ColumnFigures
 from microtome.evaluation.fidelity import mean_of
 from microtome.evaluation.linked_tables import Sides
@@ -47,6 +48,15 @@ class LinkFigures:
     def floor(self) -> float | None:
         """What that would be by chance alone, were both sides drawn from one population."""
         return mean_of(pair.floor for pair in self.pairs)
+
+    @property
+    def kept(self) -> float | None:
+        """Dependence kept across the link: 1 is perfect, 0 is what children independent of their parents have."""
+        dependence = DependenceKept()
+        for pair in self.pairs:
+            dependence.add(pair.real, pair.synthetic)
+        kept = dependence.kept()
+        return None if kept is None else kept.value
 
     def worst(self, count: int) -> list[PairFigures]:
         """The pairs that differ most beyond chance."""

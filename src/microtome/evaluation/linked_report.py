@@ -100,7 +100,7 @@ class LinkedFigures:
         """Plain values for JSON."""
         plain: dict[str, Any] = plain_figures(self)
         for link, entries in zip(self.links, plain["links"], strict=True):
-            entries |= {"distance": link.distance, "floor": link.floor}
+            entries |= {"distance": link.distance, "floor": link.floor, "kept": link.kept}
         return {"format": FORMAT, "version": VERSION, **plain}
 
 

@@ -51,6 +51,17 @@ def as_frame(table: pa.Table, schema: Schema, kind: FrameKind) -> Any:
             return _pandas(table, schema)
 
 
+def public_frame(table: pa.Table, kind: FrameKind) -> Any:
+    """A table that is given back as it is, as a frame of a library."""
+    match kind:
+        case FrameKind.ARROW:
+            return table
+        case FrameKind.POLARS:
+            return _polars(table)
+        case FrameKind.PANDAS:
+            return table.to_pandas()
+
+
 def typed(table: pa.Table, codebook: Codebook) -> pa.Table:
     """The table with columns of categories as dictionaries, and datetimes in the real frame's unit."""
     for code in codebook.codes:

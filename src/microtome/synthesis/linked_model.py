@@ -24,7 +24,7 @@ from microtome.schema.linked_view import LinkedView, inheriting, linked_views
 from microtome.synthesis.conditions import conditions_from_text, parse_conditions
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.finishing import in_zone
-from microtome.synthesis.frames import FrameKind, as_frame, frame_kind, typed
+from microtome.synthesis.frames import FrameKind, as_frame, frame_kind, public_frame, typed
 from microtome.synthesis.given import GivenMixture
 from microtome.synthesis.linked_keys import Keys
 from microtome.synthesis.people_rows import PeopleRows
@@ -131,9 +131,10 @@ class LinkedModel:
         return {name: _finished(self.schema[name], rows, made[name]) for name, rows in records.items()}
 
     def draw(self, wanted: Draw) -> dict[str, Any]:
-        """All private tables by name, as frames of a library."""
+        """All tables by name, as frames of a library; public ones are given back as they are."""
         kind = FrameKind.PANDAS if wanted.as_ is None else frame_kind(wanted.as_)
-        return {name: as_frame(table, schema, kind) for name, schema, table in self._whole(wanted, in_types=True)}
+        drawn = {name: as_frame(table, schema, kind) for name, schema, table in self._whole(wanted, in_types=True)}
+        return drawn | {public.name: public_frame(public.table(), kind) for public in self.schema.public}
 
     def _whole(self, wanted: Draw, *, in_types: bool) -> Iterator[tuple[str, Schema, pa.Table]]:
         """All tables, each whole."""
@@ -198,7 +199,8 @@ def _numbers(table: LinkedTable, above: pa.Table, counted: str) -> Ints:
         column, value = table.parent.owner
         values = above.column(column).combine_chunks()
         return np.asarray(pc.fill_null(pc.equal(values, pa.scalar(value, values.type)), False)).astype(np.int64)
-    return np.asarray(pc.fill_null(above.column(counted).combine_chunks().cast(pa.int64()), 0)).astype(np.int64)
+    drawn = np.asarray(pc.fill_null(above.column(counted).combine_chunks().cast(pa.int64()), 0)).astype(np.int64)
+    return drawn if table.parent is None else np.maximum(drawn, table.parent.min_rows)
 
 
 def _finished(table: LinkedTable, rows: pa.Table, keys: Mapping[str, pa.Array]) -> pa.Table:
