@@ -41,10 +41,10 @@ KERNEL = LossMix(moments=0.0, kernel=1.0)
 LOSSES = {
     "moments": LossMix(),
     "kernel": KERNEL,
-    "kernel, released slices": replace(KERNEL, slices=SliceChoice.RELEASED),
-    "mmd": LossMix(moments=0.0, mmd=1.0),
-    "wasserstein": LossMix(moments=0.0, wasserstein=1.0),
     "moments + kernel": LossMix(kernel=0.3),
+    "wasserstein": LossMix(moments=0.0, wasserstein=1.0),
+    "mmd": LossMix(moments=0.0, mmd=1.0),
+    "kernel, released slices": replace(KERNEL, slices=SliceChoice.RELEASED),
     "moments + mmd": LossMix(mmd=0.3),
     "moments + wasserstein": LossMix(wasserstein=0.3),
 }
