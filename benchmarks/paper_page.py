@@ -102,9 +102,10 @@ _LOSSES = """
 Released slices alone, as many numbers as a row has, leave dependence open. A full orthogonal release is the rows under
 isotropic noise, so any slice may be drawn of it afterwards, for nothing: the sliced losses look at {num} random planes
 by default, {step} a step. All losses of a seed and an ε see one release of records of California's PublicCoverage,
-eight columns, {rows:,} rows, δ = 1e-5, with the default fit; *moments, then kernel* starts the kernel loss where moments
-have ended. Pair error (0 is perfect, 1 is independent columns) and AUC of a logistic regression on real test rows. The best
-of a column is in bold. `make bench-losses` runs {wanted} ε and three seeds; a dash is a run that there was no time for.
+eight columns, {rows:,} rows, δ = 1e-5, with the default fit; *moments, then kernel* starts the kernel loss where
+moments have ended. Pair error (0 is perfect, 1 is independent columns) and AUC of a logistic regression on real test
+rows. The best of a column is in bold. `make bench-losses` runs {wanted} ε and three seeds; a dash is a run that there
+was no time for.
 """
 
 

@@ -40,7 +40,8 @@ STATEMENTS = (
         place=(f"{_ACCOUNTING}/neighbours.py",),
         tests=("accounting/test_neighbours.py", "private/test_slicing.py"),
         remark="Taken as a record blanked out (`blank-one`, distance 1). The paper says that it covers adding or "
-        "removing a record; as there is a row a record, it does so only with padding (`add-remove`). Replacing one costs √2.",
+        "removing a record; as there is a row a record, it does so only with padding (`add-remove`). Replacing one "
+        "costs √2.",
     ),
     Statement(
         name="Definition 2",
@@ -97,7 +98,7 @@ STATEMENTS = (
         what="its estimate from noisy slices",
         place=(f"{_DIVERGENCES}/algorithm1.py", f"{_DIVERGENCES}/kernel_minibatch.py"),
         tests=(f"{_KERNEL}::test_mini_batches_of_all_slices_are_the_reference",),
-        remark="The default estimator (`kernel`) has the synthetic side's noise in closed form, and landmarks for rows.",
+        remark="The default estimator (`kernel`) has synthetic noise in closed form, and landmarks for rows.",
     ),
     Statement(
         name="Definition 5",
@@ -213,8 +214,8 @@ STATEMENTS = (
         what="amplification by subsampling",
         place=(f"{_ACCOUNTING}/renyi.py",),
         tests=(f"{_RENYI}::test_lemma_1", "accounting/test_subsampled_profile.py::test_check_values"),
-        remark="The sample is padded to a public size, without which its size would leak; the exact accountant composes "
-        "it with the profile through privacy losses.",
+        remark="The sample is padded to a public size, without which its size would leak; the exact accountant "
+        "composes it with the profile through privacy losses.",
     ),
     Statement(
         name="Equation 7",

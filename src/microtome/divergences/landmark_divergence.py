@@ -72,6 +72,9 @@ class LandmarkDivergence(ABC, Generic[Settings]):
         directions = self.directions if chosen is None else self.directions[chosen]
         return self.on_slices(project(encoded, directions), chosen)
 
+    def forget(self) -> None:
+        """Nothing is drawn for more than one call."""
+
     @abstractmethod
     def on_slices(
         self, projected: Float[Tensor, "s b k"], chosen: Int[Tensor, " s"] | None = None

@@ -68,6 +68,9 @@ class SlicedWasserstein:
         directions = self.directions if chosen is None else self.directions[chosen]
         return self.on_slices(add_noise(project(encoded, directions), self.noise_scale, generator), chosen)
 
+    def forget(self) -> None:
+        """Nothing is drawn for more than one call."""
+
     def on_slices(self, noisy: Float[Tensor, "s b 1"], chosen: Int[Tensor, " s"] | None = None) -> Float[Tensor, ""]:
         """The same for synthetic points that are already projected and noisy."""
         points = noisy[..., 0]

@@ -18,9 +18,7 @@ from torch import Tensor
 
 from microtome.divergences import (
     Denoising,
-    Divergence,
     FDivergence,
-    MiniBatchKernelFDivergence,
     MMDSettings,
     MomentMatching,
     MomentSettings,
@@ -33,7 +31,7 @@ from microtome.published import RecordsRelease, Release
 from microtome.published.second_moments import slice_sums
 from microtome.training.dependence import estimate_dependence
 from microtome.training.slice_moments import released_moments
-from microtome.training.sliced_divergence import SlicedKind, sliced_divergence
+from microtome.training.sliced_divergence import SlicedDivergence, SlicedKind, sliced_divergence
 from microtome.training.slices import SliceChoice, SlicedRows, chosen_slices, released_slices
 
 _MOST_ROWS = {"mmd": 256}
@@ -163,7 +161,7 @@ class TrainingLoss:
         if self._moments is not None:
             self._weights["margins"] = MARGIN_WEIGHT * mix.moments
         kinds = [kind for kind in SlicedKind if kind in self._weights]
-        self._sliced: dict[str, Divergence] = {}
+        self._sliced: dict[str, SlicedDivergence] = {}
         if kinds:
             rows = mix.sliced_rows(release, first, generator)
             self._slices_per_step = min(mix.slices_per_step, len(rows.directions))
@@ -209,8 +207,7 @@ class TrainingLoss:
     def forget(self) -> None:
         """Drop the mini-batches that were to serve more steps."""
         for loss in self._sliced.values():
-            if isinstance(loss, MiniBatchKernelFDivergence):
-                loss.forget()
+            loss.forget()
 
     def _sliced_values(
         self, model: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator

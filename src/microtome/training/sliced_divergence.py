@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import assert_never
+from typing import Protocol, assert_never
 
 import torch
 from jaxtyping import Float
@@ -31,6 +31,14 @@ class SlicedKind(StrEnum):
     MMD = "mmd"
 
 
+class SlicedDivergence(Divergence, Protocol):
+    """A divergence that may draw what serves several calls."""
+
+    def forget(self) -> None:
+        """Drop what was drawn for later calls."""
+        ...
+
+
 def sliced_divergence(
     kind: SlicedKind,
     slices: Float[Tensor, "n m k"] | Iterable[Float[Tensor, "c m k"]],
@@ -41,7 +49,7 @@ def sliced_divergence(
     batch_rows: int,
     batch_uses: int = 1,
     f: FDivergence = FDivergence.KL,
-) -> Divergence:
+) -> SlicedDivergence:
     """The divergence of a kind from released slices, whole or in chunks; ``generator`` draws landmarks."""
     match kind:
         case SlicedKind.KERNEL:
