@@ -16,7 +16,7 @@ NEWEST ?= $(shell for minor in 19 18 17 16 15 14 13 12 11; do \
   python3.$$minor -c "" 2> /dev/null && echo python3.$$minor && break; done)
 TESTS ?= tests
 
-.PHONY: demo test test-all test-newest coverage architecture browser postgresql lint format package bench bench-env bench-release bench-large bench-linked bench-kernel bench-forecast bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-losses bench-paper bench-report audit reliability clean
+.PHONY: demo test test-all test-newest coverage architecture browser postgresql lint format docs package bench bench-env bench-release bench-large bench-linked bench-kernel bench-forecast bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-losses bench-paper bench-report audit reliability clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
@@ -65,6 +65,13 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The documentation site, in build/site: every page, the interface, and the gallery's reports. Warnings are errors.
+docs: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python docs/site/gallery.py build/gallery
+	$(BIN)/python -m sphinx -W --keep-going -q -c docs/site -b html . build/site
+	cp docs/site/start.html build/site/index.html
+	@echo "build/site/index.html"
 
 # Both distributions, as wheel and as source archive, in dist/. microtome-core is the code; microtome adds PyTorch.
 package: $(STAMP)

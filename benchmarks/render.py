@@ -22,6 +22,7 @@ from drafted_page import section as drafted_section
 from linked_results import section as linked_section
 from mnist_page import section as mnist_section
 from quality_plot import section as quality_section
+from readme_table import update as update_readme
 from results import FOLDER
 
 METRICS = {name: title for name, title in ALL_METRICS.items() if name not in ("detector_auc", "triples")}
@@ -50,6 +51,7 @@ def main() -> None:
     parts += _kernel()
     PAGE.write_text("\n\n".join(part.strip() for part in parts if part) + "\n", encoding="utf-8")
     if comparison.runs:
+        update_readme(comparison)
         PAGE.with_suffix(".html").write_text(page(comparison), encoding="utf-8")
 
 

@@ -69,7 +69,7 @@ def draft_schema(
         sheet: Of a workbook; by default its first.
 
     Returns:
-        A schema in which nothing is from the table but kinds, types and formats, and these as a draft: correct it, then
+        A schema in which nothing is from the table but kinds, types and formats, and these as a draft. Correct it, then
         ``confirm()`` it.
     """
     options = {"separator": separator, "encoding": encoding, "decimal": decimal, "sheet": sheet}
