@@ -56,9 +56,12 @@ class Access:
         return host in [f"{name}:{self.port}" for name in _NAMES]
 
     def is_own_page(self, method: str, headers: Mapping[str, str]) -> bool:
-        """Whether a request that changes something comes from a page of ours; others may come from anywhere."""
+        """Whether a request comes from a page of ours; to look, an address may also be typed or clicked.
+
+        To a browser another port of this machine is the same site, and its pages are sent with our cookie.
+        """
         if method in _READING:
-            return headers.get("sec-fetch-site", "none") != "cross-site"
+            return headers.get("sec-fetch-site", "none") in ("none", "same-origin")
         return headers.get("origin") == f"http://{headers.get('host')}"
 
     def is_token(self, given: str) -> bool:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from microtome.demo import population, write_people
+from microtome.demo import population, population_schema, write_people
 from microtome.failure import in_words
 from microtome.file_kind import kind_of
-from microtome.private.draft import draft
+from microtome.private.draft import Draft, draft
 from microtome.private.first_rows import number_of_rows
 from microtome.progress import Progress
 from microtome.published import Release
@@ -39,7 +40,8 @@ def open_town(desk: Desk, form: Form) -> None:
     """Open a table of people whom nobody has to protect."""
     path = desk.places.room_for_upload() / "people.csv"
     write_people(path, population(_PEOPLE))
-    _open(desk, form["version"], desk.places.of_try_out(path))
+    declared = replace(population_schema(), drafted=True)  # what its office would say, for whoever tries it to confirm
+    _open(desk, form["version"], desk.places.of_try_out(path), Draft(schema=declared, remarks=()))
 
 
 async def open_upload(request: Request) -> Response:
@@ -56,7 +58,7 @@ async def open_upload(request: Request) -> Response:
     return JSONResponse({"next": _NEXT if desk.contents.released is None else "/model"})
 
 
-def _open(desk: Desk, version: str, opened: Opened) -> None:
+def _open(desk: Desk, version: str, opened: Opened, known: Draft | None = None) -> None:
     if opened.path.is_file() and kind_of(opened.path) == "a release":
         release = Release.load(opened.path)
         kept = desk.places.kept(release.path) if opened.is_copy else release.path
@@ -66,7 +68,7 @@ def _open(desk: Desk, version: str, opened: Opened) -> None:
     def work(progress: Progress) -> Contents:
         progress("looking at its columns", 0, 2)
         try:
-            drafted = draft(opened.path)
+            drafted = known or draft(opened.path)
             progress("counting its rows", 1, 2)
             counted = number_of_rows(opened.path, drafted.schema)
         except BaseException:
