@@ -16,15 +16,15 @@ NEWEST ?= $(shell for minor in 19 18 17 16 15 14 13 12 11; do \
   python3.$$minor -c "" 2> /dev/null && echo python3.$$minor && break; done)
 TESTS ?= tests
 
-.PHONY: demo test test-all test-newest coverage architecture browser postgresql lint format docs package bench bench-env bench-release bench-large bench-linked bench-kernel bench-forecast bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-losses bench-paper bench-report audit reliability clean
+.PHONY: demo test test-all test-newest coverage architecture browser axe postgresql lint format docs package bench bench-env bench-release bench-large bench-linked bench-kernel bench-forecast bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-losses bench-paper bench-report audit reliability clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
 
-test: lint browser postgresql
+test: lint browser axe postgresql
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-test-all: lint browser postgresql
+test-all: lint browser axe postgresql
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m ""
 
 # Slower than the tests alone, so no part of them. TESTS=tests/private measures a part; the pages are in htmlcov/.
@@ -51,6 +51,12 @@ browser:
 	  { apt-get install -qq -y --no-install-recommends chromium || { apt-get update -qq && \
 	    apt-get install -qq -y --no-install-recommends chromium; }; } > /dev/null 2>&1; } || \
 	echo "No Chromium here, and it cannot be installed: tests of pages in a browser will be skipped."
+
+# Pages of the studio are looked through by axe-core, from npm; not looked through where it cannot be had.
+axe:
+	@test -f .axe/node_modules/axe-core/axe.min.js || \
+	npm install --silent --no-audit --no-fund --prefix .axe axe-core@4 > /dev/null 2>&1 || \
+	echo "No axe-core here, and npm does not get it: pages of the studio will not be looked through for accessibility."
 
 # Queries are tested on a PostgreSQL server: Debian's package, where it is missing and may be installed; skipped otherwise.
 postgresql:
@@ -172,4 +178,4 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) .venv-newest $(DEMO) htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-newest .axe $(DEMO) htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -50,17 +50,27 @@ def mistaken_for(path: Path, wanted: str) -> str | None:
 
 def kind_of(path: Path) -> str | None:
     """A file's kind in words; ``None`` if it is not known, or one of ours that is damaged."""
-    with path.open("rb") as file:
-        start = file.read(_GLANCE)
+    start = _start(path)
     if not start:
         return "an empty file"
-    for magic, kind in _MAGIC.items():
-        if start.startswith(magic):
-            return kind
+    marked = marked_kind(path)
+    if marked is not None:
+        return marked
     found = format_of(path)
     if found is not None:
         return _FORMATS.get(found) or _FORMATS.get(found.rpartition("-")[0])
     return _kind_of_text(start)
+
+
+def marked_kind(path: Path) -> str | None:
+    """A file's kind where its first bytes are the mark of one, which no table in plain text begins with."""
+    start = _start(path)
+    return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_GLANCE)
 
 
 def format_of(path: Path) -> str | None:

@@ -39,6 +39,7 @@ EXPECTED = [
     "docs/report.md",
     "docs/architecture.md",
     "docs/releasing.md",
+    "docs/studio.md",
 ]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 

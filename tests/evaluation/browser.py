@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _PATIENCE = 60.0
 _START = """
 import fcntl, os, sys
@@ -27,10 +26,6 @@ for given, wanted in ((read, 3), (write, 4)):
     os.set_inheritable(wanted, True)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-
-
-def find_browser() -> str | None:
-    return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
 class Browser:

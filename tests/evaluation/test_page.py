@@ -9,11 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from browser import Browser, find_browser
+from browser import Browser
 from evaluation_support import blurred
 from markupsafe import escape
 
 import microtome as mt
+from chromium import require_browser
 from fit_support import planted_release
 from microtome.demo import population, population_schema
 from microtome.evaluation import Report, report
@@ -53,10 +54,7 @@ def pages(private: Report, public: Report, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = find_browser()
-    if program is None:
-        pytest.skip("no Chromium here: 'make test' installs Debian's package where it may")
-    opened = Browser(program)
+    opened = Browser(require_browser())
     yield opened
     opened.close()
 

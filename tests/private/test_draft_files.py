@@ -310,3 +310,11 @@ def test_points_in_sentences_do_not_decide_on_the_decimal_sign(tmp_path: Path) -
     assert drafted.file is not None
     assert drafted.file.decimal == ","
     assert [(column.name, column.kind) for column in drafted.columns] == [("cost", Kind.FLOAT)]
+
+
+@pytest.mark.parametrize("start", [b"PK\x03\x04", b"%PDF-1.7\n", b"\x89PNG\r\n", b"PAR1"])
+def test_a_file_that_is_something_else_is_not_read_as_text(tmp_path: Path, start: bytes) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes(start + b"a,b\n1,2\n")
+    with pytest.raises(TableError, match="whatever its name says"):
+        draft(path)

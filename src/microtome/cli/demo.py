@@ -16,7 +16,7 @@ from microtome.cli.choices import Kind
 from microtome.cli.screen import console, plain
 from microtome.cli.verb import Quiet, count
 from microtome.errors import OutputError, ParameterError
-from microtome.whole_file import whole_file, write_text
+from microtome.whole_file import write_text
 
 _OTHERS = 5
 """One in so many people is kept out of the table, for the report to compare with."""
@@ -62,17 +62,14 @@ def demo(
 
 def town(output: Path, people: int, epsilon: float, kind: Kind, *, force: bool) -> None:
     """A simulated town: one table, from declaration to report."""
-    import pyarrow.csv as pacsv
-
-    from microtome.demo import population, population_schema
+    from microtome.demo import population, population_schema, write_people
 
     table, schema, released = (output / name for name in ("people.csv", "schema.yaml", "people.release"))
     others = output / "others.csv"
     _say(f"1. A simulated town: {people:,} people in {table}, and some more in {others} whom the office never sees")
     everybody = population(people + people // _OTHERS)
     for path, rows in ((table, everybody.slice(0, people)), (others, everybody.slice(people))):
-        with whole_file(path) as file:
-            pacsv.write_csv(rows, file)
+        write_people(path, rows)
     _say(f"2. What its office declares as public: {schema}")
     write_text(schema, population_schema().to_yaml())
     options = f"--schema {schema} --epsilon {epsilon:g} --kind {kind} -o {released}"

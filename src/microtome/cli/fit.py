@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +13,6 @@ from microtome.errors import ParameterError
 
 if TYPE_CHECKING:
     from microtome.published import Artefact
-    from microtome.training import Fit
 
 _GRID_COLUMNS = 10
 Settings = Annotated[
@@ -22,17 +20,11 @@ Settings = Annotated[
 ]
 
 
-def read_settings(path: Path | None) -> dict[str, object]:
+def settings_in(path: Path | None) -> dict[str, Any]:
     """Settings from a JSON file; none without one."""
-    if path is None:
-        return {}
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ParameterError(f"{path}: cannot be read as JSON settings: {error}") from error
-    if not isinstance(document, dict):
-        raise ParameterError(f"{path}: settings are a JSON object, not {type(document).__name__}")
-    return document
+    from microtome.training.settings import read_settings
+
+    return {} if path is None else read_settings(path)
 
 
 def fit(
@@ -74,7 +66,7 @@ def fit(
     replaces = force or (resume and bool(_parts_of(checkpoint)))
     check_output(output, force=replaces)
     classes = 0 if grid is None else _classes_in_grid(grid, opened, force=replaces)
-    wanted = settings_for(opened, {**read_settings(settings), **given})
+    wanted = settings_for(opened, {**settings_in(settings), **given})
     synthesizer = Synthesizer(wanted, generator=generator, random_state=seed)
     with watch("steps") as progress:
         synthesizer.fit(opened, checkpoint=checkpoint, resume=resume, progress=progress)
@@ -83,7 +75,7 @@ def fit(
         synthesizer.sample_to_file(grid, _GRID_COLUMNS * classes, balanced=True, force=replaces, random_state=seed)
     result = synthesizer.fit_
     assert result is not None
-    console.print(f"[bold]{plain(output)}[/]: {_in_words(result)}", soft_wrap=True)
+    console.print(f"[bold]{plain(output)}[/]: {result.in_words}", soft_wrap=True)
     if not result.finished:
         goes_on = plain(f"--resume goes on from {checkpoint}")
         so_far = "the best model so far" if result.scored else "the model so far"
@@ -97,16 +89,6 @@ def _parts_of(checkpoint: Path) -> list[Path]:
     """The files of a checkpoint: one, or of linked tables one for each, numbered."""
     found = [path for path in checkpoint.parent.iterdir() if path.name.startswith(checkpoint.name)]
     return [path for path in found if path.suffix.removeprefix(".").isdigit() or path == checkpoint]
-
-
-def _in_words(result: Fit) -> str:
-    if not result.scored:
-        return f"loss {result.history[-1][1]:.3f} after {result.history[-1][0]} steps" if result.history else "no steps"
-    best = min(score for _, score in result.history)
-    return (
-        f"best at step {result.best_step} with held-out score {best:.2f} ± {result.score_error:.2f} "
-        "(1: independent columns, nothing learnt beyond the profile; near 0: what was learnt is confirmed)"
-    )
 
 
 def _classes_in_grid(path: Path, release: Artefact, *, force: bool) -> int:

@@ -28,6 +28,7 @@ from microtome.cli import (
     report,
     sample,
     schema,
+    studio,
     tune,
 )
 from microtome.cli.screen import EndedEarly, complain, speak, write_every_letter
@@ -76,6 +77,7 @@ app.command("audit", cls=Verb)(audit.audit)
 app.command("budget", cls=Verb)(budget.budget)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(key.app, name="key")
+app.command("studio", cls=Verb)(studio.studio)
 app.command("demo", cls=Verb)(demo.demo)
 app.command("doctor", cls=Verb)(doctor.doctor)
 

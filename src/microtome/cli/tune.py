@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtome.cli.fit import Settings, read_settings
+from microtome.cli.fit import Settings, settings_in
 from microtome.cli.screen import EndedEarly, console, plain
 from microtome.cli.verb import Quiet
 from microtome.errors import ParameterError
-from microtome.whole_file import write_text
 
 if TYPE_CHECKING:
     from microtome.training import Trial
@@ -45,7 +43,7 @@ def tune(
         )
     console.print("Tuning reads the release only: it costs no privacy, however many trials are run.")
 
-    storage, base = output.with_name(f"{output.name}.trials.sqlite3"), FitSettings.from_dict(read_settings(settings))
+    storage, base = output.with_name(f"{output.name}.trials.sqlite3"), FitSettings.from_dict(settings_in(settings))
     done = 0
 
     def watch(trial: Trial) -> None:
@@ -63,7 +61,7 @@ def tune(
         )
         raise EndedEarly from None
     best = found[0]
-    write_text(output, json.dumps(best.settings.to_dict(), indent=2) + "\n")
+    best.settings.save(output, force=force)
     usage = plain(f"'microtome fit {release} --settings {output} -o MODEL'")
     console.print(
         f"[bold]{plain(output)}[/]: settings of trial {best.number + 1}, score {best.score:.4f}; use them with {usage}",

@@ -8,6 +8,8 @@ import typer
 from typer.core import TyperCommand
 
 from microtome.cli.screen import be_quiet
+from microtome.errors import ParameterError
+from microtome.typed_number import typed_count
 
 
 class Verb(TyperCommand):
@@ -37,14 +39,10 @@ class Verb(TyperCommand):
 
 def count(given: str | int) -> int:
     """A whole number as people write it: 100000, 1e5 or 100_000. Defaults pass here too, as the numbers they are."""
-    text = str(given)
     try:
-        number = float(text) if "e" in text.lower() else int(text)
-        if number == int(number):
-            return int(number)
-    except (ValueError, OverflowError):
-        pass
-    raise typer.BadParameter(f"{text!r} is no whole number; write 100000, 1e5 or 100_000")
+        return typed_count(str(given))
+    except ParameterError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _hush(wanted: bool) -> bool:

@@ -2,6 +2,6 @@
 
 from microtome.demo.clinic import clinic, clinic_schema
 from microtome.demo.digits import digit_images
-from microtome.demo.population import population, population_schema
+from microtome.demo.population import population, population_schema, write_people
 
-__all__ = ["clinic", "clinic_schema", "digit_images", "population", "population_schema"]
+__all__ = ["clinic", "clinic_schema", "digit_images", "population", "population_schema", "write_people"]

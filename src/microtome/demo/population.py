@@ -16,12 +16,15 @@ The story, in the order in which it is drawn:
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from microtome.schema import Column, Kind, Schema
+from microtome.whole_file import whole_file
 
 EDUCATION = ("none", "primary", "secondary", "vocational", "bachelor", "master", "doctorate")
 STATUS = ("employed", "self-employed", "unemployed", "retired", "student", "at home")
@@ -83,6 +86,12 @@ def population(num_people: int = 50_000, *, seed: int = 0) -> pa.Table:
             "insured": pa.array(insured),
         }
     )
+
+
+def write_people(path: Path, people: pa.Table) -> None:
+    """Write people to a CSV file, whole or not at all."""
+    with whole_file(path) as file:
+        pacsv.write_csv(people, file)
 
 
 def population_schema() -> Schema:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from microtome.errors import TableError
-from microtome.schema.dialect import Dialect
+from microtome.file_kind import marked_kind
+from microtome.schema.dialect import COMPRESSED, Dialect
 
 SEPARATORS = (",", ";", "\t", "|", ":")
 _BLOCK = 1 << 20
@@ -32,6 +33,9 @@ def sniff(
     path: Path, *, separator: str | None = None, encoding: str | None = None, decimal: str | None = None
 ) -> Dialect:
     """The dialect of a text file, with what is given instead of guessed."""
+    kind = marked_kind(path)
+    if kind is not None and path.suffix.lower() not in COMPRESSED:
+        raise TableError(f"{path}: it is {kind}, whatever its name says; give a table in plain text, or name it aright")
     encoding = encoding or _encoding(path)
     text = _head(path, Dialect(encoding=encoding).encoding)
     quote = "'" if '"' not in text and re.match(r"'[^']*'(?:[,;\t|]|$)", text) else '"'

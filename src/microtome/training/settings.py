@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from microtome.divergences import FDivergence
 from microtome.errors import ParameterError, require, require_whole
 from microtome.generators import MixtureSettings, NetworkSettings
-from microtome.published import ReleaseKind
+from microtome.published import ReleaseKind, check_output
 from microtome.training.generator_objective import Pace, Schedule
 from microtome.training.losses import LossMix
 from microtome.training.slices import SliceChoice
+from microtome.whole_file import write_text
 
 _NETWORK = Pace(steps=600, learning_rate=2e-3, check_every=50)
 _MIXTURE = Pace(steps=400, learning_rate=0.2, check_every=10, adam_memory=(0.9, 0.95))
@@ -91,6 +94,16 @@ class FitSettings:
         document["schedule"] = str(self.schedule)
         return document
 
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write them as JSON, for ``microtome fit --settings``."""
+        check_output(Path(path), force=force)
+        write_text(Path(path), json.dumps(self.to_dict(), indent=2) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> FitSettings:
+        """Read what ``save`` wrote."""
+        return cls.from_dict(read_settings(Path(path)))
+
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> FitSettings:
         """The inverse of ``to_dict``; unknown names are refused."""
@@ -104,6 +117,17 @@ class FitSettings:
             mixture = MixtureSettings(**document.get("mixture", {}))
             rest |= {"schedule": Schedule(rest["schedule"])} if "schedule" in rest else {}
             return cls(network=NetworkSettings(**network), mixture=mixture, loss=LossMix(**loss), **rest)
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The entries of a JSON file of settings, of a table or of images."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ParameterError(f"{path}: cannot be read as JSON settings: {error}") from error
+    if not isinstance(document, dict):
+        raise ParameterError(f"{path}: settings are a JSON object, not {type(document).__name__}")
+    return document
 
 
 def refuse_unknown(settings: type, document: Mapping[str, Any]) -> None:

@@ -49,6 +49,17 @@ class Fit:
     score_error: float
     scored: bool
 
+    @property
+    def in_words(self) -> str:
+        """How it went."""
+        if not self.scored:
+            return f"loss {self.history[-1][1]:.3f} after {self.history[-1][0]} steps" if self.history else "no steps"
+        best = min(score for _, score in self.history)
+        return (
+            f"best at step {self.best_step} with held-out score {best:.2f} ± {self.score_error:.2f} "
+            "(1: independent columns, nothing learnt beyond the profile; near 0: what was learnt is confirmed)"
+        )
+
 
 def combined(fits: Sequence[Fit]) -> Fit:
     """How several generators came about, each on a part of a release: scores are means, and all have to be finished.

@@ -1,0 +1,131 @@
+"""From a release to rows: fit, search for better settings, draw. None of it costs any privacy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from microtome.errors import ParameterError, together
+from microtome.progress import Progress
+from microtome.published import Release
+from microtome.studio.desk import Contents, Desk, Drawn, Fitted, Released, Tuned
+from microtome.studio.pages import acting, desk_of, page, showing
+from microtome.studio.receiving import Form
+
+HERE = "/model"
+ENDINGS = (".csv", ".csv.gz", ".parquet")
+_TRIALS = 10
+
+
+def show(request: Request, form: Form) -> Response:
+    """What was fitted and drawn, and forms for both."""
+    desk = desk_of(request).contents
+    rows = None if desk.released is None else round(Release.load(desk.released.path, verify=False).num_records)
+    return page(request, "model.html.j2", here=HERE, given=form, rows=rows, endings=ENDINGS, trials=_TRIALS)
+
+
+def fit(desk: Desk, form: Form) -> None:
+    """Train a model on the release."""
+    released, tuned = release_on(desk), desk.contents.tuned
+    with together() as attempts:
+        with attempts:
+            steps = form.whole("steps") if form["steps"] else None
+        with attempts:
+            seed = form.whole("seed") if form["seed"] else None
+
+    def work(progress: Progress) -> Contents:
+        from microtome.synthesis import Synthesizer
+
+        settings = replace(_settings(tuned), **({} if steps is None else {"steps": steps}))
+        model = Synthesizer(settings, random_state=seed).fit(released.path, progress=progress)
+        result = model.fit_
+        assert result is not None
+        path = desk.places.result(released.stem, ".model")
+        model.save(path)
+        words = (
+            result.in_words if result.finished else f"Stopped early; this is the best model so far. {result.in_words}"
+        )
+        done = Fitted(path=path, settings=None if tuned is None else tuned.path, steps=steps, seed=seed, in_words=words)
+        return replace(desk.contents, fitted=done, drawn=None, reported=None)
+
+    desk.start(form["version"], title="The fit", page=HERE, work=work)
+
+
+def _settings(tuned: Tuned | None) -> Any:
+    """Settings that were searched for, or the usual ones."""
+    from microtome.training import FitSettings
+
+    return FitSettings() if tuned is None else FitSettings.load(tuned.path)
+
+
+def tune(desk: Desk, form: Form) -> None:
+    """Search for better settings, scored on what the release holds out."""
+    released, trials = release_on(desk), form.whole("trials")
+
+    def work(progress: Progress) -> Contents:
+        from microtome.training import Trial
+        from microtome.training import tune as search
+
+        tried: list[Trial] = []
+
+        def watch(trial: Trial) -> None:
+            tried.append(trial)
+            progress("trials", len(tried), trials, f"held-out score {trial.score:.4f}")
+
+        path = desk.places.result(released.stem, ".settings.json")
+        storage = path.with_name(f"{path.name}.trials.sqlite3")
+        progress("trials", 0, trials)
+        found = search(Release.load(released.path), trials=trials, storage=storage, watch=watch)
+        found[0].settings.save(path)
+        return replace(desk.contents, tuned=Tuned(path=path, trials=trials, score=found[0].score))
+
+    desk.start(form["version"], title="The search", page=HERE, work=work)
+
+
+def draw(desk: Desk, form: Form) -> None:
+    """Draw synthetic rows to a file."""
+    fitted, released = desk.contents.fitted, release_on(desk)
+    if fitted is None:
+        raise ParameterError("fit a model first")
+    with together() as attempts:
+        with attempts:
+            rows = form.whole("rows")
+        with attempts:
+            seed = form.whole("seed") if form["seed"] else None
+        with attempts:
+            if form["ending"] not in ENDINGS:
+                raise ParameterError(f"rows are written to {', '.join(ENDINGS)}, not to {form['ending']!r}")
+    where, safe = tuple(form.lines("where")), bool(form["spreadsheet_safe"])
+
+    def work(progress: Progress) -> Contents:
+        from microtome.synthesis import Synthesizer
+
+        model = Synthesizer.load(fitted.path)
+        path = desk.places.result(f"{released.stem}.synthetic", form["ending"])
+        conditions = model.model.conditions_from_text(where)
+        model.sample_to_file(
+            path, rows, conditions=conditions, spreadsheet_safe=safe, random_state=seed, progress=progress
+        )
+        done = Drawn(path=path, rows=rows, where=where, seed=seed, spreadsheet_safe=safe)
+        return replace(desk.contents, drawn=done, reported=None)
+
+    desk.start(form["version"], title="Drawing rows", page=HERE, work=work)
+
+
+def release_on(desk: Desk) -> Released:
+    """The release that lies on the desk."""
+    if desk.contents.released is None:
+        raise ParameterError("make a release first, or open one")
+    return desk.contents.released
+
+
+routes = [
+    Route(HERE, showing(show), methods=["GET"]),
+    Route("/model/fit", acting(fit, show, HERE), methods=["POST"]),
+    Route("/model/tune", acting(tune, show, HERE), methods=["POST"]),
+    Route("/model/draw", acting(draw, show, HERE), methods=["POST"]),
+]

@@ -1,0 +1,127 @@
+"""The promise: a forecast under a slider of ε, what is left in the ledger, and the release, which spends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from microtome.accounting import Ledger, Neighbours
+from microtome.api import release
+from microtome.card import account_in_words
+from microtome.errors import ParameterError, together
+from microtome.failure import in_words
+from microtome.progress import Progress
+from microtome.published import Release, ReleaseKind, promise_in_words, unlearnt_in_words
+from microtome.settings import RunSettings
+from microtome.studio.columns_page import schema_on
+from microtome.studio.desk import Contents, Desk, Released
+from microtome.studio.pages import acting, desk_of, page, showing, template_named
+from microtome.studio.places import Opened
+from microtome.studio.promise import number_of_rows, outlook, promised, standing_in_book
+from microtome.studio.receiving import Form
+
+HERE = "/promise"
+MARKS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0)
+"""Where the slider of ε stops."""
+_USUAL_EPSILON = 1.0
+
+
+def show(request: Request, form: Form) -> Response:
+    """The promise, and what was released under one."""
+    desk = desk_of(request).contents
+    return page(
+        request,
+        "promise.html.j2",
+        here=HERE,
+        given=form,
+        marks=MARKS,
+        usual=_USUAL_EPSILON,
+        relations=[(str(one), one.describes) for one in Neighbours],
+        kinds=[str(kind) for kind in ReleaseKind],
+        book=[] if desk.table is None else account_in_words(standing_in_book(desk.table)),
+        made=_made(desk),
+    )
+
+
+def _made(desk: Contents) -> list[str]:
+    """What the release on the desk promises, in words."""
+    if desk.released is None:
+        return []
+    opened = Release.load(desk.released.path)
+    return [*promise_in_words(opened), *unlearnt_in_words(opened)]
+
+
+def foretell(request: Request) -> Response:
+    """The forecast of what is typed, as a piece of the page."""
+    desk, form = desk_of(request).contents, Form(dict(request.query_params))
+    try:
+        if desk.table is None or desk.schema is None:
+            raise ParameterError("open a table first")
+        with together() as attempts:
+            with attempts:
+                options = promised(form)
+            with attempts:
+                rows = number_of_rows(form, desk.num_rows)
+        found, problem = outlook(desk.table, desk.schema, rows, options), ""
+    except Exception as error:
+        found, problem = None, in_words(error)
+    return HTMLResponse(template_named("forecast.html.j2").render(found=found, problem=problem))
+
+
+def set_budget(desk: Desk, form: Form) -> None:
+    """Set the most that may be spent on the table."""
+    table = table_on(desk)
+    with together() as attempts:
+        with attempts:
+            epsilon = form.number("budget")
+        with attempts:
+            delta = form.number("budget_delta")
+    Ledger(table.ledger).set_budget(table.dataset, epsilon=epsilon, delta=delta)
+    desk.change(form["version"], desk.contents)
+
+
+def make(desk: Desk, form: Form) -> None:
+    """Release the table: the one private step."""
+    table, schema, options = table_on(desk), schema_on(desk), promised(form)
+    anyway = bool(form["anyway"])
+
+    def work(progress: Progress) -> Contents:
+        said: list[str] = []
+
+        def tell(expected: str, cautions: Sequence[str]) -> None:
+            said.extend(line for line in (expected, *cautions) if line)
+
+        output = desk.places.result(table.stem, ".release")
+        release(
+            table.path,
+            schema,
+            **options,
+            anyway=anyway,
+            output=output,
+            ledger=table.ledger,
+            dataset=table.dataset,
+            run=RunSettings(progress=progress, tell=tell),
+        )
+        done = Released(path=output, schema=schema, options={**options, "anyway": anyway}, told=tuple(said))
+        return replace(desk.contents, released=done, tuned=None, fitted=None, drawn=None, reported=None)
+
+    desk.start(form["version"], title="The release", page=HERE, work=work)
+
+
+def table_on(desk: Desk) -> Opened:
+    """The table that is open."""
+    if desk.contents.table is None:
+        raise ParameterError("open a table first")
+    return desk.contents.table
+
+
+routes = [
+    Route(HERE, showing(show), methods=["GET"]),
+    Route("/promise/forecast", foretell, methods=["GET"]),
+    Route("/promise/budget", acting(set_budget, show, HERE), methods=["POST"]),
+    Route("/promise/release", acting(make, show, HERE), methods=["POST"]),
+]
