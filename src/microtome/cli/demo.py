@@ -94,9 +94,7 @@ def town(output: Path, people: int, epsilon: float, kind: Kind, *, force: bool) 
 
 def linked(output: Path, patients: int, epsilon: float, kind: Kind, *, force: bool) -> None:
     """The same on the linked tables of a simulated clinic."""
-    import pyarrow.csv as pacsv
-
-    from microtome.demo import clinic, clinic_schema
+    from microtome.demo import clinic, clinic_schema, write_people
 
     tables, schema, released = (output / name for name in ("clinic", "clinic.yaml", "clinic.release"))
     model, synthetic, page = (output / name for name in ("clinic.model", "synthetic", "report.html"))
@@ -104,8 +102,7 @@ def linked(output: Path, patients: int, epsilon: float, kind: Kind, *, force: bo
     _say(f"1. A simulated clinic: {patients:,} patients, their visits and prescriptions, in {tables}")
     tables.mkdir(exist_ok=True)
     for name, rows in clinic(patients).items():
-        with whole_file(tables / f"{name}.csv") as file:
-            pacsv.write_csv(rows, file)
+        write_people(tables / f"{name}.csv", rows)
     _say(f"2. What it declares as public, and how its tables hang together: {schema}")
     write_text(schema, declared.to_yaml())
     options = f"--schema {schema} --epsilon {epsilon:g} -o {released}"

@@ -17,7 +17,7 @@ from microtome.private.linked_people import LinkedPeople
 from microtome.private.memory import check_memory, profile_bytes
 from microtome.private.pair_passes import PairTablePass
 from microtome.private.passes import Pass, Plan
-from microtome.private.plan import plan_profile, profile_share
+from microtome.private.plan import plan_profile
 from microtome.private.profile import Profile, Tally, total_weight
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import Randomness
@@ -77,12 +77,12 @@ class LinkedSource:
         require_confirmed(self.schema)
         weighting = Weighting(digits=DIGITS, most_rows=max(one.view.most_rows for one in self.views.values()))
         every = _all_columns(self.views)
-        profile = plan_profile(wanted, every, weighting)
+        profile = plan_profile(wanted, every, self.num_records, weighting)
         tables = plan_tables(wanted, every, profile.events, weighting)
         budgets = self._profile_budgets(profile.budget, protects_count=wanted.neighbours.protects_count)
 
         def tables_of(profiles: Mapping[str, Profile]) -> Mapping[str, Pass]:
-            return self._tables(wanted, tables, profiles)
+            return self._tables(wanted, tables, profile.share, profiles)
 
         def check_room(num_records: int, output: Path) -> None:
             size = 0
@@ -99,7 +99,7 @@ class LinkedSource:
                 profile_events=profile.events,
                 table_events=tables.events,
                 tables=tables_of,
-                share=profile_share(wanted, every),
+                share=profile.share,
                 root=self.schema.root.name,
             ),
             check_room=check_room,
@@ -133,18 +133,18 @@ class LinkedSource:
         }
 
     def _tables(
-        self, settings: PrivacySettings, budget: TableBudget, profiles: Mapping[str, Profile]
+        self, settings: PrivacySettings, budget: TableBudget, spent: float, profiles: Mapping[str, Profile]
     ) -> Mapping[str, Pass]:
         """The tables of all views, which share the budget by the pairs of columns that each of them has."""
-        pairs = {name: int(one.view.measured_pairs().sum()) for name, one in self.views.items()}
-        whole = max(sum(pairs.values()), 1)
+        pairs = {name: max(int(one.view.measured_pairs().sum()), 1) for name, one in self.views.items()}
+        whole = sum(pairs.values())
         codebooks = inheriting(self.views, {name: one.codebook for name, one in profiles.items()})
         passes: dict[str, Pass] = {}
         for name, one in self.views.items():
             profile = replace(profiles[name], codebook=codebooks[name])
-            share = max(pairs[name], 1) / whole
-            own = replace(budget, unit_noise=budget.unit_noise / math.sqrt(min(share, 1.0)) * _ROUNDED_UP, events=())
-            passes[name] = PairTablePass(settings, one.view.schema, profile, own, view=one.view)
+            noise = budget.unit_noise * math.sqrt(whole / pairs[name]) * _ROUNDED_UP
+            own = replace(budget, unit_noise=noise, events=())
+            passes[name] = PairTablePass(settings, one.view.schema, profile, own, spent, view=one.view)
         return passes
 
 

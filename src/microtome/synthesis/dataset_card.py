@@ -19,7 +19,7 @@ from microtome.accounting import Neighbours
 from microtome.errors import ParameterError
 from microtome.images import ImageSchema
 from microtome.published import check_output
-from microtome.schema import Column, Kind, Schema
+from microtome.schema import Column, Kind, LinkedSchema, Schema
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.model_file import Model
 from microtome.whole_file import STANDARD, write_text
@@ -107,6 +107,14 @@ class DatasetCard:
             self.path.with_name(f"{self.path.name}.croissant.json"),
         )
 
+    @property
+    def _schema(self) -> Schema | ImageSchema:
+        match self.model.schema:
+            case LinkedSchema():
+                raise ParameterError(f"{self.path}: a card is for one file, and linked tables are several")
+            case schema:
+                return schema
+
     def check(self, *, force: bool) -> None:
         """Refuse before anything is drawn what cannot be described, and files that are there already."""
         if self.path == STANDARD or self.path.suffix.lower() not in _FORMATS:
@@ -144,7 +152,7 @@ class DatasetCard:
         lines += [f"| release | `{self.model.origin['release']}` |", f"| drawn by | microtome {__version__} |"]
         if self.wanted.conditions:
             lines.append(f"| conditions | {_cell(_conditions(self.wanted.conditions))} |")
-        lines += ["", *_described(self.model.schema), "", "## What to use it for", "", *_USE, ""]
+        lines += ["", *_described(self._schema), "", "## What to use it for", "", *_USE, ""]
         return "\n".join(lines)
 
     def _croissant(self, digest: str, today: dt.date) -> dict[str, Any]:
@@ -173,7 +181,7 @@ class DatasetCard:
                     "sha256": digest,
                 }
             ],
-            "recordSet": _record_sets(self.model.schema, file),
+            "recordSet": _record_sets(self._schema, file),
         }
 
 
