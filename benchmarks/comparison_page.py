@@ -117,10 +117,11 @@ def _epochs(runs: Sequence[Run]) -> str:
     if not epochs:
         return ""
     wanted, seconds = runs[0]["notes"]["epochs_of_the_paper"], max(run["limits"]["seconds"] for run in runs)
+    older = "" if "epsilon_of_profile" in runs[0]["notes"] else ", an earlier run of the training"
     noise = spread([run["notes"]["noise_scale"] for run in runs], "{:.2f}").split(" ")[0]
     if min(epochs) >= wanted:
-        return f", σ = {noise}, all {wanted} epochs"
-    return f", σ = {noise}, {min(epochs):.1f} of {wanted} epochs fit {seconds:.0f} s"
+        return f", σ = {noise}, all {wanted} epochs{older}"
+    return f", σ = {noise}, {min(epochs):.1f} of {wanted} epochs fit {seconds:.0f} s{older}"
 
 
 def _paper_line(method: str, metrics: dict[str, list[float] | None]) -> list[Any]:

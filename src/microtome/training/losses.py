@@ -60,7 +60,7 @@ class LossMix:
         slices_per_step: Slices looked at in a step.
         batch_rows: Released rows in a mini-batch of ``algorithm1``.
         batch_uses: Steps that such a mini-batch serves on average, others in between; 1 for a new one a step, as the
-            paper prints it, which takes some three times as long.
+            paper prints it, which takes about twice as long.
     """
 
     moments: float = 1.0
