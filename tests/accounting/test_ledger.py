@@ -139,7 +139,7 @@ def test_an_account_states_epsilon_at_the_budgets_delta_or_the_given_one(ledger:
 
 def test_an_account_can_be_had_as_if_more_were_spent(ledger: Ledger) -> None:
     planned = [GaussianEvent(mu=0.4)]
-    ledger.set_budget("a", epsilon=2.0, delta=1e-6)
+    ledger.set_budget("a", epsilon=5.0, delta=1e-6)
     reserve(ledger, GaussianEvent(mu=0.3), dataset="a")
     foreseen = ledger.account("a", delta=1e-6, planned=planned)
     assert len(foreseen.entries) == 1
