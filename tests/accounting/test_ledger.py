@@ -137,6 +137,18 @@ def test_an_account_states_epsilon_at_the_budgets_delta_or_the_given_one(ledger:
     assert account.spent == pytest.approx(gaussian_epsilon(1e-7, 0.5))
 
 
+def test_an_account_can_be_had_as_if_more_were_spent(ledger: Ledger) -> None:
+    planned = [GaussianEvent(mu=0.4)]
+    ledger.set_budget("a", epsilon=5.0, delta=1e-6)
+    reserve(ledger, GaussianEvent(mu=0.3), dataset="a")
+    foreseen = ledger.account("a", delta=1e-6, planned=planned)
+    assert len(foreseen.entries) == 1
+    reserve(ledger, *planned, dataset="a")
+    spent = ledger.account("a", delta=1e-6)
+    assert (foreseen.spent, foreseen.left, foreseen.frozen) == (spent.spent, spent.left, spent.frozen)
+    assert ledger.account("a", delta=1e-6, planned=[GaussianEvent(mu=9.0)]).frozen
+
+
 def test_a_cancelled_reservation_counts_no_longer(ledger: Ledger) -> None:
     ledger.set_budget("people", epsilon=1.0, delta=1e-5)
     whole = ledger.remaining("people").mu

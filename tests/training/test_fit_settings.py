@@ -1,6 +1,7 @@
 """Settings: refused when they make no sense, the same again from JSON."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,3 +77,13 @@ def test_defaults_depend_on_what_is_fitted() -> None:
     assert (mixture.steps, mixture.learning_rate, mixture.check_every) == (400, 0.2, 10)
     assert (network.steps, network.learning_rate, network.check_every) == (600, 2e-3, 50)
     assert FitSettings(steps=7).pace(mixture=True).steps == 7
+
+
+def test_settings_are_saved_and_read(tmp_path: Path) -> None:
+    settings = FitSettings(steps=7, network=NetworkSettings(hidden=(8, 8)), loss=LossMix(f=FDivergence.CHI_SQUARED))
+    settings.save(tmp_path / "settings.json")
+    assert FitSettings.load(tmp_path / "settings.json") == settings
+    (tmp_path / "list.json").write_text("[]")
+    for name, said in (("list.json", "not list"), ("nowhere.json", "cannot be read")):
+        with pytest.raises(ParameterError, match=said):
+            FitSettings.load(tmp_path / name)

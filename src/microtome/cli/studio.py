@@ -45,7 +45,7 @@ def studio(
         from microtome.studio.serving import FOLDER, studio_at
         from microtome.studio.table_page import open_path
     except ModuleNotFoundError as missing:
-        if missing.name not in ("starlette", "uvicorn", "anyio"):
+        if (missing.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio"):
             raise
         raise ParameterError("the studio needs Starlette and uvicorn: pip install 'microtome[studio]'") from None
     from microtome.studio.receiving import Form

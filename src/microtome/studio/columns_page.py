@@ -14,7 +14,7 @@ from microtome.private.first_rows import FirstRows, first_rows
 from microtome.schema import Action, Aside, Column, Kind, Schema
 from microtome.schema.column import Outside
 from microtome.schema.editing import RELEASE, with_changes, with_target
-from microtome.studio.desk import Contents, Desk
+from microtome.studio.desk import Contents, Desk, needed
 from microtome.studio.pages import acting, desk_of, page, showing
 from microtome.studio.receiving import Form
 
@@ -127,7 +127,7 @@ def _plain(value: Any) -> str:
 
 def change_column(desk: Desk, form: Form) -> None:
     """Another description of a column."""
-    schema = schema_on(desk)
+    schema = needed(desk.contents.schema, "open a table")
     before = next((line for line in _lines(desk.contents) if line.name == form["name"]), None)
     if before is None:
         raise ParameterError(f"there is no column {form['name']!r}")
@@ -158,7 +158,7 @@ def _described(form: Form, *, listed: bool) -> dict[str, str | list[str]]:
 
 def change_target(desk: Desk, form: Form) -> None:
     """Another column to be predicted."""
-    _put(desk, form, with_target(schema_on(desk), form["target"] or None))
+    _put(desk, form, with_target(needed(desk.contents.schema, "open a table"), form["target"] or None))
 
 
 def change_document(desk: Desk, form: Form) -> None:
@@ -170,7 +170,7 @@ def confirm(desk: Desk, form: Form) -> None:
     """Say that all of it is public knowledge."""
     if not form["public"]:
         raise ParameterError("nothing was confirmed: tick the box that says that all of this may be public")
-    schema = schema_on(desk)
+    schema = needed(desk.contents.schema, "open a table")
     _put(desk, form, (schema if form["suggestions"] == "keep" else schema.without_suggestions()).confirm())
 
 
@@ -179,13 +179,6 @@ def look(desk: Desk, form: Form) -> None:
     if form["looks"] and not form["alone"]:
         raise ParameterError("tick the box that says who is looking: rows of the table will be on this screen")
     desk.change(form["version"], replace(desk.contents, looks=bool(form["looks"])))
-
-
-def schema_on(desk: Desk) -> Schema:
-    """The schema of the table that is open."""
-    if desk.contents.schema is None:
-        raise ParameterError("open a table first")
-    return desk.contents.schema
 
 
 def _put(desk: Desk, form: Form, schema: Schema) -> None:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from microtome.errors import ParameterError
 from microtome.progress import Progress
@@ -141,6 +141,16 @@ class Contents:
     fitted: Fitted | None = None
     drawn: Drawn | None = None
     reported: Reported | None = None
+
+
+Thing = TypeVar("Thing")
+
+
+def needed(thing: Thing | None, first: str) -> Thing:
+    """Something that a step stands on; whoever has none is told what to do first."""
+    if thing is None:
+        raise ParameterError(f"{first} first")
+    return thing
 
 
 class Desk:

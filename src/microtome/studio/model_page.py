@@ -12,13 +12,14 @@ from starlette.routing import Route
 from microtome.errors import ParameterError, together
 from microtome.progress import Progress
 from microtome.published import Release
-from microtome.studio.desk import Contents, Desk, Drawn, Fitted, Released, Tuned
+from microtome.studio.desk import Contents, Desk, Drawn, Fitted, Tuned, needed
 from microtome.studio.pages import acting, desk_of, page, showing
 from microtome.studio.receiving import Form
 
 HERE = "/model"
 ENDINGS = (".csv", ".csv.gz", ".parquet")
 _TRIALS = 10
+_RELEASE = "make a release, or open one,"
 
 
 def show(request: Request, form: Form) -> Response:
@@ -30,7 +31,7 @@ def show(request: Request, form: Form) -> Response:
 
 def fit(desk: Desk, form: Form) -> None:
     """Train a model on the release."""
-    released, tuned = release_on(desk), desk.contents.tuned
+    released, tuned = needed(desk.contents.released, _RELEASE), desk.contents.tuned
     with together() as attempts:
         with attempts:
             steps = form.whole("steps") if form["steps"] else None
@@ -64,7 +65,7 @@ def _settings(tuned: Tuned | None) -> Any:
 
 def tune(desk: Desk, form: Form) -> None:
     """Search for better settings, scored on what the release holds out."""
-    released, trials = release_on(desk), form.whole("trials")
+    released, trials = needed(desk.contents.released, _RELEASE), form.whole("trials")
 
     def work(progress: Progress) -> Contents:
         from microtome.training import Trial
@@ -88,9 +89,7 @@ def tune(desk: Desk, form: Form) -> None:
 
 def draw(desk: Desk, form: Form) -> None:
     """Draw synthetic rows to a file."""
-    fitted, released = desk.contents.fitted, release_on(desk)
-    if fitted is None:
-        raise ParameterError("fit a model first")
+    released, fitted = needed(desk.contents.released, _RELEASE), needed(desk.contents.fitted, "fit a model")
     with together() as attempts:
         with attempts:
             rows = form.whole("rows")
@@ -114,13 +113,6 @@ def draw(desk: Desk, form: Form) -> None:
         return replace(desk.contents, drawn=done, reported=None)
 
     desk.start(form["version"], title="Drawing rows", page=HERE, work=work)
-
-
-def release_on(desk: Desk) -> Released:
-    """The release that lies on the desk."""
-    if desk.contents.released is None:
-        raise ParameterError("make a release first, or open one")
-    return desk.contents.released
 
 
 routes = [

@@ -12,15 +12,13 @@ from starlette.routing import Route
 from microtome.accounting import Ledger, Neighbours
 from microtome.api import release
 from microtome.card import account_in_words
-from microtome.errors import ParameterError, together
+from microtome.errors import together
 from microtome.failure import in_words
 from microtome.progress import Progress
 from microtome.published import Release, ReleaseKind, promise_in_words, unlearnt_in_words
 from microtome.settings import RunSettings
-from microtome.studio.columns_page import schema_on
-from microtome.studio.desk import Contents, Desk, Released
+from microtome.studio.desk import Contents, Desk, Released, needed
 from microtome.studio.pages import acting, desk_of, page, showing, template_named
-from microtome.studio.places import Opened
 from microtome.studio.promise import number_of_rows, outlook, promised, standing_in_book
 from microtome.studio.receiving import Form
 
@@ -59,14 +57,13 @@ def foretell(request: Request) -> Response:
     """The forecast of what is typed, as a piece of the page."""
     desk, form = desk_of(request).contents, Form(dict(request.query_params))
     try:
-        if desk.table is None or desk.schema is None:
-            raise ParameterError("open a table first")
+        table, schema = needed(desk.table, "open a table"), needed(desk.schema, "open a table")
         with together() as attempts:
             with attempts:
                 options = promised(form)
             with attempts:
                 rows = number_of_rows(form, desk.num_rows)
-        found, problem = outlook(desk.table, desk.schema, rows, options), ""
+        found, problem = outlook(table, schema, rows, options), ""
     except Exception as error:
         found, problem = None, in_words(error)
     return HTMLResponse(template_named("forecast.html.j2").render(found=found, problem=problem))
@@ -74,7 +71,7 @@ def foretell(request: Request) -> Response:
 
 def set_budget(desk: Desk, form: Form) -> None:
     """Set the most that may be spent on the table."""
-    table = table_on(desk)
+    table = needed(desk.contents.table, "open a table")
     with together() as attempts:
         with attempts:
             epsilon = form.number("budget")
@@ -86,7 +83,8 @@ def set_budget(desk: Desk, form: Form) -> None:
 
 def make(desk: Desk, form: Form) -> None:
     """Release the table: the one private step."""
-    table, schema, options = table_on(desk), schema_on(desk), promised(form)
+    table = needed(desk.contents.table, "open a table")
+    schema, options = needed(desk.contents.schema, "open a table"), promised(form)
     anyway = bool(form["anyway"])
 
     def work(progress: Progress) -> Contents:
@@ -110,13 +108,6 @@ def make(desk: Desk, form: Form) -> None:
         return replace(desk.contents, released=done, tuned=None, fitted=None, drawn=None, reported=None)
 
     desk.start(form["version"], title="The release", page=HERE, work=work)
-
-
-def table_on(desk: Desk) -> Opened:
-    """The table that is open."""
-    if desk.contents.table is None:
-        raise ParameterError("open a table first")
-    return desk.contents.table
 
 
 routes = [

@@ -10,9 +10,8 @@ from starlette.routing import Route
 
 from microtome.errors import ParameterError
 from microtome.progress import Progress
-from microtome.studio.desk import Contents, Desk, Reported
+from microtome.studio.desk import Contents, Desk, Reported, needed
 from microtome.studio.guard import REPORT_POLICY
-from microtome.studio.model_page import release_on
 from microtome.studio.pages import acting, desk_of, page, showing
 from microtome.studio.receiving import Form
 
@@ -26,10 +25,9 @@ def show(request: Request, form: Form) -> Response:
 
 def make(desk: Desk, form: Form) -> None:
     """Compare the rows with the release, or with the table."""
-    released, drawn, table = release_on(desk), desk.contents.drawn, desk.contents.table
+    drawn, released = needed(desk.contents.drawn, "draw rows"), needed(desk.contents.released, "make a release")
+    table = desk.contents.table
     real = form["against"] == "table"
-    if drawn is None:
-        raise ParameterError("draw rows first")
     if real and table is None:
         raise ParameterError("open the table that the release was made of")
     if real and not form["alone"]:
