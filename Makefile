@@ -16,7 +16,7 @@ NEWEST ?= $(shell for minor in 19 18 17 16 15 14 13 12 11; do \
   python3.$$minor -c "" 2> /dev/null && echo python3.$$minor && break; done)
 TESTS ?= tests
 
-.PHONY: demo test test-all test-newest coverage architecture browser axe postgresql lint format docs package bench bench-env bench-release bench-large bench-linked bench-kernel bench-forecast bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-losses bench-paper bench-report audit reliability clean
+.PHONY: demo test test-all test-newest coverage architecture browser axe postgresql lint format docs package bench bench-env bench-release bench-large bench-linked bench-kernel bench-forecast bench-drafted bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-losses bench-paper bench-report audit reliability clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
@@ -133,6 +133,11 @@ bench-quality: $(STAMP)
 bench-forecast: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/forecast.py
 	$(BIN)/python benchmarks/choosing_epsilon.py
+
+# Drafted schemas beside declared ones, and bounds of many profiles.
+bench-drafted: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/drafted.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/domains.py
 
 bench-speed-report: $(STAMP)
 	$(BIN)/python benchmarks/report_speed.py

@@ -19,6 +19,12 @@ share of values beyond learnt bounds, likewise. *Not learnt* counts columns, a r
 The constants of the search and of its budget were chosen on these very tables.
 """
 
+_ALARMS = """
+`benchmarks/domains.py`: {} searches and profiles of drafted tables at ε = 1, each with new noise. *Widest* is as above;
+*wider than twice* counts bounds of more than twice the width of the values, one octave that holds all longitudes among
+them; a *false alarm* is a bound farther beyond the values than they are wide, or than they are from zero.
+"""
+
 
 def section() -> list[str]:
     """The table, if there are runs."""
@@ -27,8 +33,22 @@ def section() -> list[str]:
     tables = dict.fromkeys(run["key"]["table"] for run in runs)
     rows = [_row(name, [run for run in runs if run["key"]["table"] == name]) for name in tables]
     heads = ["table", "rows", "pair TV declared", "drafted", "ratio", "KSComp declared", "drafted", "TVComp declared"]
-    heads += ["drafted", "widest", "outside", "spurious missing", "not learnt", "seeds"]
-    return ["## Drafted schemas", _TEXT, table(heads, rows)] if rows else []
+    heads += ["drafted", "widest", "outside", "spurious missing", "not learnt", "seeds", "commit"]
+    return ["## Drafted schemas", _TEXT, table(heads, rows), *_alarms()] if rows else []
+
+
+def _alarms() -> list[str]:
+    """Bounds of many profiles, if there are runs."""
+    path = FOLDER / "domains.json"
+    runs: list[Run] = json.loads(path.read_text())["runs"] if path.exists() else []
+    heads = ["table", "rows", "profiles", "bounds learnt", "not learnt", "widest", "wider than twice", "false alarms"]
+    figures = ("releases", "bounds", "not_learnt", "widest", "wider_than_twice", "false_alarms")
+    rows = [[run["key"]["table"], f"{run['key']['rows']:,}", *(_short(run[name]) for name in figures)] for run in runs]
+    return [_ALARMS.format(sum(run["releases"] for run in runs)), table(heads, rows)] if rows else []
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
 
 
 def _row(name: str, runs: list[Run]) -> list[Any]:
@@ -45,4 +65,5 @@ def _row(name: str, runs: list[Run]) -> list[Any]:
     cells.append(f"{max(column.get('outside', 0.0) for column in learnt):.1%}")
     cells.append(f"{figure(drafted, 'spurious_missing'):.0f}")
     cells.append(f"{mean(len(run['unlearnt']) for run in drafted):.1f}")
-    return [name, f"{drafted[0]['rows']:,}", *cells, len(drafted)]
+    commits = sorted({str(run["environment"]["commit"])[:7] for run in runs})
+    return [name, f"{drafted[0]['rows']:,}", *cells, len(drafted), " ".join(commits)]

@@ -83,7 +83,7 @@ def test_a_column_by_itself_has_no_pairs() -> None:
 
 
 def test_columns_that_come_to_nothing_are_named_with_what_helps() -> None:
-    found = mt.forecast(TOWN, rows=300, epsilon=1)
+    found = mt.forecast(TOWN, rows=200, epsilon=1)
     lost = {column.name: column for column in found.lost}
     assert lost["district"].learning is Learning.NOT
     assert "declare its categories" in lost["district"].advice

@@ -173,3 +173,18 @@ def test_where_nothing_stands_out_there_is_one_cell_of_one_value(kind: Kind) -> 
     assert len(left) == 1
     assert left.singletons().all()
     assert left.draw(np.zeros(5, np.int64), np.random.default_rng(0)).tolist() == [0.0] * 5
+
+
+@pytest.mark.parametrize("step", [1e9, 5e11])
+@pytest.mark.parametrize("kind", [Kind.INTEGER, Kind.FLOAT])
+def test_a_step_that_noise_has_made_does_not_stretch_the_bounds(kind: Kind, step: float) -> None:
+    """Small codes, most of them 0 and 1: their step was once learnt as 10⁹, and so were their bounds."""
+    cells = scale_cells(Column(name="x", kind=kind))
+    counts = np.zeros(len(cells))
+    counts[cells.locate(np.array([0.0, 1.0, 4.0]))] = [350.0, 250.0, 200.0]
+    for number in (step, 0.0):
+        found = narrowed(cells, counts, 40.0, step=number, total=800.0)
+        assert found is not None
+        assert np.abs(found[0].edges).max() <= 64
+        assert not is_crowded(cells, counts, 40.0, step=number)
+    assert are_few(cells, counts, 40.0, step=step) == are_few(cells, counts, 40.0, step=0.0)

@@ -23,7 +23,7 @@ _UNKNOWN = (
 
 _DOUBT = (
     "This is a guess where categories or bounds are to be learnt: columns of few distinct numbers, such as codes, come "
-    "out far better than foretold; declare them with 'kind: categorical'."
+    "out better than foretold; declare them with 'kind: categorical'."
 )
 
 

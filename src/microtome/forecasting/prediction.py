@@ -23,8 +23,8 @@ from microtome.settings import NO_PIVOT, PrivacySettings
 
 BAND, BAND_LEARNT = 1.8, 3.0
 """Factors within which measured errors were of the forecast, nineteen of twenty where everything is declared, and nine
-of ten where categories or bounds are to be learnt. Read off the very points that they describe; on tables that were not
-looked at the first held and the second did not (``docs/choosing-epsilon.md``). ``BAND_BELOW`` counts as the same."""
+of ten where categories or bounds are to be learnt. Read off the very points that they describe; how others did is
+in ``docs/choosing-epsilon.md``. ``BAND_BELOW`` counts as the same."""
 BAND_BELOW = 0.01
 _CURVE = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 _SEARCHED = (*(digit * 10.0**power for power in range(-2, 2) for digit in (1, 1.5, 2, 3, 4, 5, 7)), 100.0)

@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 _BINS = 16
 """Quantile bins of a measured column in two-way tables, as a report cuts them."""
 _ZIPF = 1.3
-_LEARNT_SIZES = (2, 5, 12, 40)
+_LEARNT_SIZES = (2, 4, 8, 20)
 """How many values a column may have whose categories are to be learnt."""
 _CODE = 0.01
 """Share of each code of a measured column."""

@@ -71,7 +71,8 @@ def _named(what: str, columns: Sequence[ColumnForecast]) -> list[str]:
         listed = ", ".join(names[:_MOST_NAMED]) + (
             f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else ""
         )
-        lines.append(f"{what}: {listed}. What helps: {advice}.")
+        helps = advice if len(names) == 1 else advice.replace("its ", "their ").replace("the column", "the columns")
+        lines.append(f"{what}: {listed}. What helps: {helps}.")
     return lines
 
 

@@ -155,7 +155,7 @@ def narrowed(
     found = held_range(counts[: cells.num_values], noise_scale, _numbers(cells, counts, total))
     if found is None:
         return None
-    first, last, step = *found, _step(cells, step)
+    (first, last), step = found, _step(cells, step, found)
     inside, mass = cells.edges[first : last + 1], np.maximum(counts[first:last], 0.0)
     parts = _parts(mass, noise_scale)
     if are_few(cells, counts, noise_scale, step=step, total=total):
@@ -173,8 +173,10 @@ def narrowed(
 def are_few(cells: NumberCells, counts: Floats, noise_scale: float, *, step: float, total: float | None = None) -> bool:
     """Whether the numbers where records were found are few enough to have a cell each."""
     found = held_range(counts[: cells.num_values], noise_scale, _numbers(cells, counts, total))
-    step = _step(cells, step)
-    if found is None or not step:
+    if found is None:
+        return False
+    step = _step(cells, step, found)
+    if not step:
         return False
     low, high = cells.edges[found[0]], cells.edges[found[1]]
     return bool((high - low) / step <= _parts(counts[slice(*found)], noise_scale))
@@ -185,7 +187,7 @@ def is_crowded(cells: NumberCells, counts: Floats, noise_scale: float, *, step: 
     values = counts[: cells.num_values]
     place = int(np.argmax(values))
     low, high = cells.edges[place], cells.edges[place + 1]
-    step = _step(cells, step)
+    step = _step(cells, step, (place, place + 1))
     many = not cells.singletons()[place] and (not step or (high - low) / step > _FEWEST_PARTS)
     total = np.maximum(values, 0.0)[values > _LIKELY * noise_scale].sum()
     return bool(many and values[place] > _CROWDED * total)
@@ -216,7 +218,9 @@ def _numbers(cells: NumberCells, counts: Floats, total: float | None) -> float |
     return None if total is None else total - max(float(counts[cells.num_values :].sum()), 0.0)
 
 
-def _step(cells: NumberCells, step: float) -> float:
+def _step(cells: NumberCells, step: float, found: tuple[int, int]) -> float:
+    """The step of numbers in some cells: one that is larger than all of them is none of theirs, noise has made it."""
+    step = step if step <= np.abs(cells.edges[list(found)]).max() else 0.0
     return max(step, 1.0) if cells.integral else step
 
 
