@@ -16,7 +16,7 @@ NEWEST ?= $(shell for minor in 19 18 17 16 15 14 13 12 11; do \
   python3.$$minor -c "" 2> /dev/null && echo python3.$$minor && break; done)
 TESTS ?= tests
 
-.PHONY: demo test test-all test-newest coverage architecture browser axe postgresql lint format docs package bench bench-env bench-release bench-large bench-linked bench-kernel bench-forecast bench-drafted bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-losses bench-paper bench-report audit reliability clean
+.PHONY: demo test test-all test-newest coverage architecture browser axe postgresql lint format docs package bench bench-env bench-release bench-large bench-engines bench-linked bench-kernel bench-forecast bench-drafted bench-speed bench-trees bench-quality bench-verdicts bench-mnist bench-adaptation bench-losses bench-paper bench-report audit reliability clean
 
 demo: $(STAMP)
 	$(BIN)/microtome demo -o $(DEMO) --force
@@ -111,6 +111,10 @@ bench-large: $(STAMP)
 # Linked tables: the Czech bank. HMA runs in the environment of rival methods.
 bench-linked: $(STAMP) bench-env
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/linked.py
+
+# Counting by this process, on Spark and on a cluster of two workers, against a job of Spark's that only reads.
+bench-engines: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/engines.py --rows 1000000 10000000
 
 bench-kernel: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kernel_speed.py

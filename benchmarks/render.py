@@ -48,6 +48,7 @@ def main() -> None:
     parts += _counting()
     parts += _width()
     parts += _large()
+    parts += _engines()
     parts += _kernel()
     PAGE.write_text("\n\n".join(part.strip() for part in parts if part) + "\n", encoding="utf-8")
     if comparison.runs:
@@ -312,6 +313,37 @@ def _large() -> list[str]:
         "each: a folder, a data set of pyarrow, and a stream that is copied first. Memory does not grow with the rows; "
         "time does, in proportion. `benchmarks/large_tables.py --rows 100000000` runs ten times the largest.",
         table(["rows", "source", "files, MiB", "release, s (core s)", "rows/s", "peak memory, MiB"], rows),
+    ]
+
+
+def _engines() -> list[str]:
+    document = _read("engines")
+    if document is None:
+        return []
+    rows = []
+    for run in document["runs"]:
+        passes = run.get("passes")
+        floor = None if passes is None else passes * run["floor_core_seconds"]
+        rows.append(
+            [
+                f"{run['rows']:,}",
+                run["engine"],
+                f"{run['seconds']:.0f}",
+                f"{run['core_seconds']:.0f}",
+                "" if floor is None else f"{floor:.1f} ({passes} × {run['floor_core_seconds']:.2f})",
+                "" if floor is None else f"{run['core_seconds'] / floor:.0f}",
+                f"{run['peak_mebibytes']:,.0f}",
+                f"{run['load']:.0f}",
+            ]
+        )
+    return [
+        "## Counting on Spark",
+        "Releases of aggregates of 20 columns in Parquet files: by this process, on Spark on this machine, and on a "
+        "cluster of a master and two workers of one core. The floor is a job of Spark's own that reads the same "
+        "columns and counts their values, as often as the release reads them. What does not grow with the rows "
+        "(Spark compiles its jobs, workers start) is in the release's seconds. Memory is that of all processes, Java's "
+        "included. *Load* says how many processes wanted one of the two cores: core seconds say more than seconds.",
+        table(["rows", "engine", "s", "core s", "floor, core s", "ratio", "peak memory, MiB", "load"], rows),
     ]
 
 

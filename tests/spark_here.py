@@ -47,7 +47,7 @@ class Here:
         return merged(tally, (row for batch in sent for row in batch.to_pylist()))[1]
 
     def write(self, rows: Any, num_records: int, schema: Any, folder: Path, secret: bytes, told: Any) -> Any:
-        task, key = row_task(rows, schema, b""), KeyedRandomness(secret)
+        task, key = row_task(rows, schema, b"", ("", 0)), KeyedRandomness(secret)
         pieces = self.between(sent_by(self.partitions, rows.num_rows - num_records, task, key), task, key)
         pieces.sort(key=lambda piece: (piece["shard"], piece["partition"], piece["block"]))
         batch = pa.RecordBatch.from_pylist(pieces)

@@ -103,6 +103,8 @@ ENGINES = {
     "private/engines/sent_counts.py": "what was counted elsewhere, as bytes",
     "private/engines/spark_jobs.py": "what all jobs on a Spark frame share",
     "private/engines/spark.py": "a Spark frame, counted by its executors",
+    "private/engines/spark_daemon.py": "workers that have this package loaded",
+    "private/engines/shared_key.py": "how executors get the key of their noise",
     "private/engines/spark_rows.py": "noisy rows of a Spark frame, made and written by its executors",
     "private/engines/sql_dialect.py": "how databases write what differs between them",
     "private/engines/sql_questions.py": "cells, levels, classes and buckets as SQL",

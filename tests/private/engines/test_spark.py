@@ -20,10 +20,12 @@ from spark_support import ROOT, environment, require_spark, session
 from microtome import FitSettings, Synthesizer, release, spark_sample
 from microtome.accounting import Ledger
 from microtome.errors import MicrotomeError, TableError
+from microtome.private import RunSettings
+from microtome.private.engines import shared_key
 from microtome.private.engines.sent_counts import add_bytes, to_bytes
 from microtome.private.engines.spark import counted_partition, merged, merged_group
 from microtome.private.profile import Tally
-from microtome.published import ReleaseKind
+from microtome.published import RecordsRelease, ReleaseKind
 from microtome.schema import Column, Kind, Schema
 from support import FixedRandomness, people, people_schema, publish
 
@@ -49,11 +51,18 @@ NASTY_SCHEMA = Schema(
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where Spark writes what it wants to write: its log of events, and whatever it keeps on disks."""
+    return tmp_path_factory.mktemp("spark-logs")
+
+
+@pytest.fixture(scope="module")
+def spark(logs: Path) -> Iterator[Any]:
     require_spark()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        running = session("local[2]")
+        events = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": logs.as_uri()}
+        running = session("local[2]", **events, **{"spark.eventLog.compress": "false", "spark.local.dir": str(logs)})
         yield running
         running.stop()
 
@@ -89,6 +98,31 @@ def test_many_partitions_are_merged_on_the_way(spark: Any, tmp_path: Path, monke
     publish(table, schema, tmp_path / "here.release", **AGGREGATES)
     publish(on_spark(spark, table, tmp_path, 5), schema, tmp_path / "spark.release", **AGGREGATES)
     assert (tmp_path / "spark.release").read_bytes() == (tmp_path / "here.release").read_bytes()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_records_become_a_folder_and_their_key_is_written_nowhere(
+    spark: Any, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = bytes(range(200, 232))
+    monkeypatch.setattr(shared_key.secrets, "token_bytes", lambda size: half)
+    stages: list[tuple[str, int, int | None]] = []
+    run = RunSettings(progress=lambda stage, done, total, note="": stages.append((stage, done, total)))
+    schema = Schema(columns=(people_schema()["owner"], people_schema()["age"]))
+    frame, output = on_spark(spark, people(600), tmp_path, 2), tmp_path / "rows.release"
+    made = publish(frame, schema, output, randomness=FixedRandomness(3), run=run, neighbours="add-remove", capacity=800)
+    assert isinstance(made, RecordsRelease)
+    assert made.rows().shape[0] == 800
+    assert sorted(path.name for path in output.iterdir()) == ["manifest.release", "rows-00000.safetensors"]
+    ends = [(stage, done) for stage, done, total in stages if done == total]
+    assert {stage for stage, _ in ends} == {"profile", "slices"} | {stage for stage, _ in ends if stage == "search"}
+    key = FixedRandomness(3).subkey("rows")
+    other = bytes(one ^ two for one, two in zip(key, half, strict=True))
+    written = b"".join(path.read_bytes() for path in logs.rglob("*") if path.is_file())
+    assert b"SparkListenerJobStart" in written, "there is a log of events"
+    for secret in (key, other):
+        assert secret not in written
+        assert secret.hex().encode() not in written.lower()
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import socket
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,13 +17,14 @@ from scipy.stats import chisquare, kstest
 from microtome.accounting import Ledger
 from microtome.errors import MicrotomeError, TableError
 from microtome.private import RunSettings, SystemRandomness
-from microtome.private.engines import spark_rows
-from microtome.private.engines.spark_rows import RowTask, _either, checked, written_shards
+from microtome.private.engines import shared_key, spark_rows
+from microtome.private.engines.shared_key import handed_out, whole_key
+from microtome.private.engines.spark_rows import RowTask, checked, written_shards
 from microtome.private.passes import Shard
 from microtome.private.randomness import GRID, KeyedRandomness
 from microtome.private.sliced_rows import levels_of
 from microtome.published import RecordsRelease, Release
-from spark_here import Here, Pieces, in_partitions, sent_by
+from spark_here import Pieces, in_partitions, sent_by
 from support import people, people_schema, publish
 
 SMALL = RunSettings(threads=1, block_entries=1 << 12, bin_entries=1 << 12, force=True)
@@ -221,7 +223,25 @@ def test_a_secret_is_not_written_down(source: KeyedRandomness) -> None:
     assert secret not in source.subkey("rows")
 
 
-def test_half_a_key_is_sent_each_way() -> None:
-    secret, half = bytes(range(32)), bytes(range(100, 132))
-    assert _either(_either(secret, half), half) == secret
-    assert Here(partitions=[people(5)]).num_rows() == 5
+def test_a_key_is_had_by_whoever_has_half_of_it_and_by_nobody_else() -> None:
+    key = bytes(range(32))
+    with handed_out(key, "127.0.0.1") as (half, port):
+        with handed_out(key, "127.0.0.1") as (other, _):
+            assert half != other, "halves are drawn anew"
+        assert whole_key(half, "127.0.0.1", port) == key
+        with pytest.raises(MicrotomeError, match="does not give the key"):
+            whole_key(bytes(32), "127.0.0.1", port)
+        with socket.create_connection(("127.0.0.1", port)) as asking:
+            asking.sendall(b"GET / HTTP/1.0\r\n\r\n" + bytes(32))
+            assert asking.recv(100) == b""
+        assert whole_key(half, "127.0.0.1", port) == key
+    with pytest.raises(MicrotomeError, match="cannot reach the driver"):
+        whole_key(half, "127.0.0.1", port)
+
+
+def test_what_is_sent_tells_nothing_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The half that travels is drawn by the system, whatever the key is; the other is their difference."""
+    monkeypatch.setattr(shared_key.secrets, "token_bytes", lambda size: bytes([7] * size))
+    for key in (bytes(32), bytes(range(32))):
+        with handed_out(key, "127.0.0.1") as (half, _):
+            assert half == bytes([7] * 32)

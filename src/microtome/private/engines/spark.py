@@ -30,6 +30,8 @@ from microtome.private.passes import TableTally, Told
 from microtome.private.table import PrivateTable
 from microtome.schema import Column, Schema
 
+DAEMON = "microtome.private.engines.spark_daemon"
+"""What makes Python workers that have this package loaded."""
 _MESSAGE = pa.schema(
     [("partitions", pa.list_(pa.int64())), ("rows", pa.int64()), ("counts", pa.binary()), ("problem", pa.string())]
 )
@@ -68,6 +70,7 @@ def parquet_on_spark(path: Path, master: str | None) -> Iterator[Any]:
     if not (path.is_dir() or path.suffix in (".parquet", ".pq")):
         raise TableError(f"{path}: Spark reads Parquet files and folders of these; convert it, or leave out --engine")
     builder = SparkSession.builder.appName("microtome").config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.python.daemon.module", DAEMON)
     try:
         session = builder.master(master or "local[*]").getOrCreate()
     except Exception as error:  # no Java, no such master: whatever it is, Spark has not started

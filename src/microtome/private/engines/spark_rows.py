@@ -8,16 +8,13 @@ again, to the last bit, so nothing is looked at twice. A frame that gives other 
 order, would mix two runs of a task; every block is sent with a checksum to all shards, and shards that have seen
 different ones are refused.
 
-The secret is needed by tasks and must not be written anywhere. Functions that Spark sends may be kept on disks, and
-properties of a job may be listed in logs. So it is sent in two halves, one each way, either of which tells nothing.
+The secret is needed by tasks and must not be written anywhere: ``shared_key`` brings it there.
 """
 
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -28,6 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from microtome.errors import MicrotomeError, TableError
+from microtome.private.engines.shared_key import handed_out, whole_key
 from microtome.private.engines.spark_jobs import (
     ORIGIN,
     Batches,
@@ -68,8 +66,6 @@ _WRITTEN = pa.schema(
 )
 """What a shard tells: its rows and their checksum, and what blocks it has seen."""
 _WRITTEN_IN_SPARK = "shard int, rows bigint, digest string, seen binary, problem string"
-_SECRET = "microtome.secret"
-"""The property of a job that has half of the key. Spark leaves out of its logs what is called secret."""
 _LEAST_PIECE = 64
 """Rows that a block sends to a shard, on average: fewer, and messages outgrow what they carry."""
 _PADDING = -1
@@ -90,6 +86,7 @@ class RowTask:
         piece_rows: Records with a stream of their own.
         num_shards: Files to write.
         half: Half of the key.
+        driver: Host and port at which the other half is to be had.
     """
 
     codebook: Codebook
@@ -101,13 +98,11 @@ class RowTask:
     piece_rows: int
     num_shards: int
     half: bytes
+    driver: tuple[str, int]
 
     def key(self) -> KeyedRandomness:
         """The whole key, on an executor."""
-        other = task_context().getLocalProperty(_SECRET)
-        if other is None:
-            raise MicrotomeError("the key of the noise did not come with the job; nothing is released")
-        return KeyedRandomness(_either(self.half, bytes.fromhex(other)))
+        return KeyedRandomness(whole_key(self.half, *self.driver))
 
     def noisy(self, randomness: KeyedRandomness) -> NoisyBlocks:
         """What makes noisy rows, under noise of this key."""
@@ -132,10 +127,12 @@ class SparkRows:
         self, rows: SlicedRows, num_records: int, schema: Schema, folder: Path, secret: bytes, told: Told
     ) -> list[Shard]:
         """Write all rows to shards of a folder that driver and executors share."""
-        half = secrets.token_bytes(len(secret))
-        task = row_task(rows, schema, half)
-        with _property(self.frame, _SECRET, _either(secret, half).hex()), watched(self.frame, told):
-            found = run(lambda: self._job(task, rows.num_rows - num_records, folder).collect())
+        settings = self.frame.sparkSession.sparkContext.getConf()
+        host = settings.get("spark.driver.host")
+        with handed_out(secret, settings.get("spark.driver.bindAddress", host)) as (half, port):
+            task = row_task(rows, schema, half, (host, port))
+            with watched(self.frame, told):
+                found = run(lambda: self._job(task, rows.num_rows - num_records, folder).collect())
         shards = checked([row.asDict() for row in found], task.num_shards, rows.num_rows)
         for left in set(folder.iterdir()) - {folder / shard_name(number) for number in range(task.num_shards)}:
             left.unlink()  # of tasks that were killed
@@ -152,7 +149,7 @@ class SparkRows:
         return by_shard.mapInArrow(_writer(task, str(folder)), _WRITTEN_IN_SPARK)
 
 
-def row_task(rows: SlicedRows, schema: Schema, half: bytes) -> RowTask:
+def row_task(rows: SlicedRows, schema: Schema, half: bytes, driver: tuple[str, int]) -> RowTask:
     """What executors are told of the rows that they are to make."""
     noisy = rows.noisy
     most = max(1, noisy.block_rows // _LEAST_PIECE)
@@ -166,6 +163,7 @@ def row_task(rows: SlicedRows, schema: Schema, half: bytes) -> RowTask:
         piece_rows=noisy.piece_rows,
         num_shards=min(rows.num_bins, most),
         half=half,
+        driver=driver,
     )
 
 
@@ -251,7 +249,6 @@ _UNSTEADY = (
 
 def _maker(task: RowTask) -> Callable[[Batches], Iterator[Any]]:
     def make(batches: Batches) -> Iterator[pa.RecordBatch]:
-        from microtome.private.engines.spark_jobs import task_context
         from microtome.private.engines.spark_rows import noisy_partition
 
         yield from noisy_partition(task_context().partitionId(), batches, task, task.key())
@@ -284,21 +281,5 @@ def _batch(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     )
 
 
-def _either(first: bytes, second: bytes) -> bytes:
-    """Where two texts of bits differ: of a key and random bits the other half, and of both halves the key."""
-    return bytes(one ^ other for one, other in zip(first, second, strict=True))
-
-
 def _most_tasks(frame: Any) -> int:
     return int(frame.sparkSession.sparkContext.defaultParallelism)
-
-
-@contextmanager
-def _property(frame: Any, name: str, value: str) -> Iterator[None]:
-    """A property of the jobs that are started here."""
-    context = frame.sparkSession.sparkContext
-    context.setLocalProperty(name, value)
-    try:
-        yield
-    finally:
-        context.setLocalProperty(name, None)

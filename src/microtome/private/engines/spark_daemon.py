@@ -1,0 +1,11 @@
+"""Spark's daemon of Python workers, which has this package loaded before it makes them: every worker starts with it.
+
+``spark.python.daemon.module`` names it; to load the package takes a worker longer than to count 100,000 rows.
+"""
+
+from pyspark import daemon
+
+import microtome.private.engines.spark  # noqa: F401
+
+if __name__ == "__main__":
+    daemon.manager()
