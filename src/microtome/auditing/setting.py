@@ -16,6 +16,7 @@ from microtome.images import ImageSchema
 from microtome.private.plan import plan_profile
 from microtome.published import Artefact, ImageMomentsRelease, ReleaseKind, narrowed
 from microtome.schema import Column, Kind, Schema, initial_cells
+from microtome.schema.unit import Unit
 from microtome.settings import NO_PIVOT, PrivacySettings
 
 _LEVELS = 13
@@ -112,6 +113,7 @@ class AuditSetting:
         rounded: Without a schema: whether the columns are counted by rounding as well.
         second_round: Without a schema: whether there are records enough for tables of three columns to be chosen.
         alike: With images: whether everybody is the same picture, on the edge of a bin.
+        rows: Rows of a person: all of them come and go together, as the unit of a schema says.
         as_published: Whether only the public function and its file are used, with nothing known of the rows' order.
     """
 
@@ -130,6 +132,7 @@ class AuditSetting:
     rounded: bool = False
     second_round: bool = False
     alike: bool = False
+    rows: int = 1
     as_published: bool = False
 
     def __post_init__(self) -> None:
@@ -138,6 +141,10 @@ class AuditSetting:
             raise ParameterError(
                 "no table holds the null record of blank-one, so the public function cannot be audited under it; "
                 "take add-remove or replace-one, or let the audit look at the order of the rows"
+            )
+        if self.rows < 1 or (self.rows > 1 and (self.as_published or not self.kind.is_of_tables)):
+            raise ParameterError(
+                "people with several rows are audited in aggregates, with the door open: rows is for these"
             )
         self.privacy(capacity=2)
 
@@ -153,6 +160,7 @@ class AuditSetting:
             "learnt": self.learnt,
             "rounded": self.rounded,
             "second_round": self.second_round,
+            "rows": self.rows != 1,
         }
         given = [name for name, is_given in only_tables.items() if is_given]
         if self.images and given:
@@ -176,6 +184,7 @@ class AuditSetting:
         words += ["rounding"] if self.rounded else []
         words += ["second round"] if self.second_round else []
         words += ["all alike"] if self.alike else []
+        words += [f"people of {self.rows} rows"] if self.rows > 1 else []
         words += [] if self.accountant.is_exact else [self.accountant.value]
         words += ["as published"] if self.as_published else []
         return ", ".join([*words, self.neighbours.value, f"ε = {self.epsilon:g}"])
@@ -207,6 +216,8 @@ class AuditSetting:
                 return self._table_data(schema)
 
     def _table_data(self, schema: Schema) -> TableAuditData:
+        if self.rows > 1:
+            schema = replace(schema, unit=Unit(key="person", max_rows=self.rows))
         counted = self.kind.is_of_tables
         spots = _LEVELS if counted else _CELLS
         widest = max(_num_cells(column, spots) for column in schema.columns)

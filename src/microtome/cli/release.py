@@ -138,6 +138,7 @@ def release(
     dialect = {"separator": one_character(separator), "encoding": encoding, "decimal": decimal, "sheet": sheet}
     stated = _stated_schema(schema, like)
     source, declared = _subject(given, stated, schema, classes, labels, part, types_are_public, dialect)
+    _foretell("", _whose_rows(declared))
     with (
         watch(engine.unit if source is given else "images") as progress,
         _at(engine, master, source, output) as private,
@@ -216,6 +217,23 @@ def _foretell(expected: str, cautions: Sequence[str]) -> None:
             errors.print(plain(line), soft_wrap=True)
 
 
+def _whose_rows(schema: Schema | LinkedSchema | ImageSchema) -> list[str]:
+    """A word to whoever may have forgotten that people have several rows: by names of columns, which are public."""
+    from microtome.private.naming import is_of_person
+    from microtome.schema import Schema
+
+    match schema:
+        case Schema(unit=None):
+            keys = [name for name in schema.names_aside if is_of_person(name)]
+            return [
+                f"The promise is for one row. If {name!r} is in several rows, say so in the schema ('unit: {name}'): "
+                "then it is for all rows of a person."
+                for name in keys
+            ]
+        case _:
+            return []
+
+
 def _book(source: Given, ledger: Path | None, dataset: str | None) -> tuple[Path, str]:
     """Where the book is and what it calls the data: by whatever link it is reached, a table has one of each."""
     from microtome.accounting import dataset_name, ledger_beside
@@ -252,16 +270,17 @@ def _subject(
     from microtome.images import read_images
     from microtome.schema import LinkedSchema, Schema
 
-    if isinstance(declared, LinkedSchema):
-        if (classes, labels, part) != (None, None, None) or any(value is not None for value in dialect.values()):
-            raise ParameterError("linked tables say in their schema how their files are written; leave options out")
-        return source, declared.confirm() if types_are_public else declared
+    match declared:
+        case LinkedSchema():
+            if (classes, labels, part) != (None, None, None) or any(value is not None for value in dialect.values()):
+                raise ParameterError("linked tables say in their schema how their files are written; leave options out")
+            return source, declared.confirm() if types_are_public else declared
 
-    if isinstance(declared, Schema):
-        if (classes, labels, part) != (None, None, None):
-            raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
-        stated = _in_dialect(declared, source, dialect)
-        return source, stated.confirm() if types_are_public else stated
+        case Schema():
+            if (classes, labels, part) != (None, None, None):
+                raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
+            stated = _in_dialect(declared, source, dialect)
+            return source, stated.confirm() if types_are_public else stated
     if types_are_public:
         raise ParameterError("--types-are-public is for tables; the layout of images needs no confirmation")
     if any(value is not None for value in dialect.values()):

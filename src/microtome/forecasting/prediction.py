@@ -19,6 +19,7 @@ from microtome.forecasting.verdict import Verdict, verdict_of
 from microtome.private.plan import check_size
 from microtome.published import Release, ReleaseKind
 from microtome.schema import Schema
+from microtome.schema.view import view_of
 from microtome.settings import NO_PIVOT, PrivacySettings
 
 BAND, BAND_LEARNT = 1.8, 3.0
@@ -179,7 +180,7 @@ def forecast(
     Args:
         schema: What is public about the table, or the path of its YAML document; with ``like`` that release's own
             unless given.
-        rows: How many records it has, as far as that is public; a guess will do.
+        rows: How many records it has, or with a unit people, as far as that is public; a guess will do.
         epsilon: Total ε.
         delta: Total δ; by default one that fits ``rows``.
         like: The release, or its path, whose codebook is to be used.
@@ -202,7 +203,7 @@ def forecast(
     settings = PrivacySettings(epsilon=epsilon, delta=fitting, **options)
     check_size(settings, rows, "the table")
     other = Release.load(like) if isinstance(like, str | Path) else like
-    return forecast_of(settings, _described(schema, other), rows, other)
+    return forecast_of(settings, view_of(_described(schema, other)).schema, rows, other)
 
 
 def _described(schema: Schema | str | Path | None, like: Release | None) -> Schema:

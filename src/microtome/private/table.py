@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -63,6 +63,7 @@ class PrivateTable:
         writer: Who writes noisy rows there, if anybody can.
     """
 
+    is_of_people: ClassVar[bool] = False
     origin: str
     types: dict[str, pa.DataType]
     num_rows: int | None
