@@ -121,7 +121,7 @@ def report(
         if holdout is not None or target is not None or declared is not None:
             raise ParameterError("holdout, target and schema are for a real table; a release brings its own schema")
         return Report(figures=_against_release(opened, synthetic, random_state, progress))
-    known = declared or (None if opened is None else opened.schema)
+    known = declared or (None if opened is None else opened.table_schema)
     with threadpool_limits(limits=1):  # Threads that wait for each other on a busy machine cost more than they give.
         figures = _against_table(
             read_table(real, "the real table", known),
@@ -220,6 +220,11 @@ def _against_table(
 
 
 def _against_release(release: Release, synthetic: Any, seed: int, progress: Progress) -> Figures:
+    if release.view.is_of_people:
+        raise ParameterError(
+            f"{release.path}: a release of people counts each person once, and a table has all of their rows, so the "
+            "two cannot be compared row by row; give the real table"
+        )
     rng = np.random.default_rng(seed)
     stages = Stages(progress, 3)
     raw = read_table(synthetic, "the synthetic table", release.schema)

@@ -19,6 +19,7 @@ from microtome.forecasting.verdict import Verdict, verdict_of
 from microtome.private.plan import check_size
 from microtome.published import ReleaseKind
 from microtome.schema import Schema
+from microtome.schema.view import view_of
 from microtome.settings import NO_PIVOT, PrivacySettings
 
 BAND, BAND_LEARNT = 1.8, 3.0
@@ -178,7 +179,7 @@ def forecast(
 
     Args:
         schema: What is public about the table, or the path of its YAML document.
-        rows: How many records it has, as far as that is public; a guess will do.
+        rows: How many records it has, or with a unit people, as far as that is public; a guess will do.
         epsilon: Total ε.
         delta: Total δ; by default one that fits ``rows``.
         **options: Whatever else ``PrivacySettings`` takes.
@@ -199,4 +200,5 @@ def forecast(
     fitting = default_delta(rows if capacity is None else capacity) if delta is None else delta
     settings = PrivacySettings(epsilon=epsilon, delta=fitting, **options)
     check_size(settings, rows, "the table")
-    return forecast_of(settings, Schema.load(schema) if isinstance(schema, str | Path) else schema, rows)
+    stated = Schema.load(schema) if isinstance(schema, str | Path) else schema
+    return forecast_of(settings, view_of(stated).schema, rows)

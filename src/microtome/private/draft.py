@@ -18,7 +18,7 @@ import pyarrow as pa
 from microtome.errors import SchemaError
 from microtome.private.look import Look, look
 from microtome.private.meanings import MISSING_MARKS
-from microtome.private.naming import Values, is_code, set_aside, tokens
+from microtome.private.naming import Values, is_code, is_of_person, set_aside, tokens
 from microtome.private.sniffing import sniff
 from microtome.private.spool import read_again
 from microtome.private.stored_file import table_files
@@ -239,6 +239,8 @@ class _Drafted:
 
     def _aside(self, column: Column, values: Values, action: Action, why: str) -> Aside:
         self.remarks.append(f"set aside ({action}): {why}")
+        if values.distinct < values.rows and is_of_person(column.name):
+            self.remarks.append(f"stands in several rows: to protect all rows of a person, say 'unit: {column.name}'")
         dtype = "int64" if values.whole_numbers else "string"
         keys = _key_form(values.sample) if dtype == "string" else None
         return Aside(name=column.name, action=action, place=self.place, dtype=dtype, keys=keys)

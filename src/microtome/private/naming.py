@@ -52,6 +52,13 @@ _NUMBERED = frozenset((
     "record", "reference", "registration", "security", "serial", "social", "student", "subject", "tax",
     "ticket", "tracking", "transaction", "user", "vehicle",
 ))  # fmt: skip
+_PEOPLE = frozenset((
+    "client", "customer", "employee", "member", "patient", "person", "student", "subject", "user",
+))  # fmt: skip
+_WHOSE = frozenset((
+    "bsn", "cpf", "dni", "kundennummer", "mrn", "nhs", "nif", "nino", "patientid", "pesel", "personennummer",
+    "personnummer", "ssn", "subjid", "usubjid",
+))  # fmt: skip
 _NAMED = frozenset((
     "client", "contact", "customer", "employee", "family", "first", "full", "given", "guest", "last", "maiden",
     "member", "middle", "patient", "person", "user",
@@ -104,6 +111,12 @@ def set_aside(name: str, values: Values) -> tuple[Action, str] | None:
     if values.is_few:
         return None
     return _by_pattern(values) or _by_name(tokens(name), values) or _by_values(values)
+
+
+def is_of_person(name: str) -> bool:
+    """Whether a column of keys says whose a row is, by its name alone."""
+    words = tokens(name)
+    return _kind_of_name(words) in ("key", "perhaps a key") and (bool(_PEOPLE & {*words}) or "".join(words) in _WHOSE)
 
 
 def is_code(name: str, values: Values) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc as ipc
 from numpy.typing import NDArray
+
+from microtome.whole_file import whole_file
 
 PARTS = 64
 """Parts of a table: of ten million rows of twenty columns, one has some 25 MB."""
@@ -44,8 +45,7 @@ class Partitions:
 
     def _writer(self, part: int, schema: pa.Schema) -> ipc.RecordBatchFileWriter:
         if part not in self._writers:
-            handle = os.open(self._path(part), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            file = self._open.enter_context(os.fdopen(handle, "wb"))
+            file = self._open.enter_context(whole_file(self._path(part), mode=0o600))
             self._writers[part] = self._open.enter_context(ipc.new_file(file, schema))
         return self._writers[part]
 
