@@ -160,7 +160,7 @@ def test_a_release_is_refused_before_anything_is_reserved(tmp_path: Path) -> Non
     nobody = pa.array([999_999] * tables["visits"].num_rows)
     tables["visits"] = tables["visits"].set_column(1, "patient", nobody)
     ledger, output = tmp_path / "ledger.json", tmp_path / "clinic.release"
-    with pytest.raises(TableError, match="table 'visits': .* without a parent") as refused:
+    with pytest.raises(TableError, match=r"table 'visits': .* without a parent") as refused:
         mt.release(tables, clinic_schema(), epsilon=1, ledger=ledger, dataset="clinic", output=output)
     assert "999" not in str(refused.value)
     assert list(tmp_path.iterdir()) == []
