@@ -117,6 +117,7 @@ def test_one_door_turns_records_into_a_release() -> None:
         "pair_passes.py",
         "searching.py",
         "image_source.py",
+        "linked_passes.py",
     }
 
 

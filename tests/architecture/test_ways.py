@@ -25,7 +25,7 @@ def test_nothing_gets_from_a_record_into_a_release_but_through_the_noise(kind: s
 
 
 def test_an_exact_count_that_goes_around_the_noise_is_found() -> None:
-    with patch.object(aggregating, "noisy_counts", lambda counts, scale, stream: counts):
+    with patch.object(aggregating, "noisy_counts", lambda counts, scale, stream, **_: counts):
         first, _, replayed = ways.files_of_two_records("aggregates")
     assert first != replayed
 

@@ -8,7 +8,7 @@ validity. The crowd is there to make the profile distinguish levels, without whi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 import numpy as np
@@ -17,10 +17,12 @@ import pyarrow as pa
 from microtome.accounting import Neighbours
 from microtome.auditing.audit_data import AuditData, Coins, Places
 from microtome.errors import ParameterError
-from microtome.private import TableSource, open_table
+from microtome.private import TableSource, fresh_key, open_table, people_of
 from microtome.private.cell_index import cell_indices
+from microtome.progress import silent
 from microtome.schema import CategoryCells, Cells, Column, NumberCells, Schema, initial_cells
 from microtome.schema.cells import numbers_to_arrow
+from microtome.schema.view import view_of
 
 _LARGEST_LEARNT, _MOST_DAYS = 2.0**20, 2.0**14
 """Up to where targets stand in a column whose bounds are to be learnt; by kind, as its numbers are counted."""
@@ -65,9 +67,26 @@ class TableAuditData(AuditData[Records]):
     spots: tuple[pa.Array, ...]
 
     def opened(self, coins: Coins) -> TableSource:
-        """The table in which the targets are that ``coins`` say, as the door opens it."""
-        table = open_table(self.present(coins).table)
-        return TableSource(table=table, schema=self.schema, null_records=self.num_blanks(coins))
+        """The table in which the targets are that ``coins`` say, as the door opens it.
+
+        With a unit each is a person, who has the record as often as rows of a person are kept: everything behind them
+        comes and goes together, and all of it stands on the same cells, which is the most that a person can do.
+        """
+        records = self.present(coins).table
+        if self.schema.unit is None:
+            return TableSource(table=open_table(records), schema=self.schema, null_records=self.num_blanks(coins))
+        often, whose = self.schema.unit.max_rows, np.arange(records.num_rows)
+        rows = records.take(pa.array(np.tile(whose, often)))
+        rows = rows.append_column(self.schema.unit.key, pa.array(np.tile(whose, often)))
+        gathered = people_of(
+            open_table(rows), self.schema, view_of(self.schema), key=fresh_key(), progress=silent, count_is_public=True
+        )
+        with gathered as people:
+            held = {
+                number: pa.concat_tables([table]).take(pa.array(np.arange(table.num_rows)))
+                for number, table in people.tables.items()
+            }
+        return TableSource(table=replace(people, tables=held), schema=self.schema, null_records=self.num_blanks(coins))
 
 
 def build_audit_table(

@@ -16,6 +16,7 @@ from microtome.images import ImageSchema
 from microtome.private.plan import plan_profile
 from microtome.published import Artefact, ImageMomentsRelease, ReleaseKind, narrowed
 from microtome.schema import Column, Kind, Schema, initial_cells
+from microtome.schema.unit import Unit
 from microtome.settings import NO_PIVOT, PrivacySettings
 
 _LEVELS = 13
@@ -109,6 +110,7 @@ class AuditSetting:
         learnt: Without a schema: whether categories are left to be learnt.
         rounded: Without a schema: whether the columns are counted by rounding as well.
         alike: With images: whether everybody is the same picture, on the edge of a bin.
+        rows: Rows of a person: all of them come and go together, as the unit of a schema says.
         as_published: Whether only the public function and its file are used, with nothing known of the rows' order.
     """
 
@@ -126,6 +128,7 @@ class AuditSetting:
     learnt: bool = False
     rounded: bool = False
     alike: bool = False
+    rows: int = 1
     as_published: bool = False
 
     def __post_init__(self) -> None:
@@ -134,6 +137,10 @@ class AuditSetting:
             raise ParameterError(
                 "no table holds the null record of blank-one, so the public function cannot be audited under it; "
                 "take add-remove or replace-one, or let the audit look at the order of the rows"
+            )
+        if self.rows < 1 or (self.rows > 1 and (self.as_published or not self.kind.is_of_tables)):
+            raise ParameterError(
+                "people with several rows are audited in aggregates, with the door open: rows is for these"
             )
         self.privacy(capacity=2)
 
@@ -144,7 +151,12 @@ class AuditSetting:
                 raise ParameterError("the schema is of a table, but releases of images are to be audited")
             case ImageSchema(), False:
                 raise ParameterError("the schema is of images, but releases of a table are to be audited")
-        only_tables = {"pivot": self.pivot != NO_PIVOT, "learnt": self.learnt, "rounded": self.rounded}
+        only_tables = {
+            "pivot": self.pivot != NO_PIVOT,
+            "learnt": self.learnt,
+            "rounded": self.rounded,
+            "rows": self.rows != 1,
+        }
         given = [name for name, is_given in only_tables.items() if is_given]
         if self.images and given:
             raise ParameterError(f"{given[0]} is for tables; images are counted apart by their classes always")
@@ -166,6 +178,7 @@ class AuditSetting:
         words += ["learnt categories"] if self.learnt else []
         words += ["rounding"] if self.rounded else []
         words += ["all alike"] if self.alike else []
+        words += [f"people of {self.rows} rows"] if self.rows > 1 else []
         words += [] if self.accountant.is_exact else [self.accountant.value]
         words += ["as published"] if self.as_published else []
         return ", ".join([*words, self.neighbours.value, f"ε = {self.epsilon:g}"])
@@ -197,6 +210,8 @@ class AuditSetting:
                 return self._table_data(schema)
 
     def _table_data(self, schema: Schema) -> TableAuditData:
+        if self.rows > 1:
+            schema = replace(schema, unit=Unit(key="person", max_rows=self.rows))
         counted = self.kind.is_of_tables
         spots = _LEVELS if counted else _CELLS
         widest = max(_num_cells(column, spots) for column in schema.columns)

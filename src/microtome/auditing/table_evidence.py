@@ -20,9 +20,12 @@ from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells, R
 
 
 def profile_evidence(observation: TableObservation) -> Iterator[Evidence]:
-    """The profile, column by column, and the total where it is noisy."""
+    """The profile, column by column, and the total where it is noisy.
+
+    What is measured of people's rows beside their columns is left out: nobody differs in it.
+    """
     data, release = observation.data, observation.release
-    for index, code in enumerate(release.codebook.codes):
+    for index, code in enumerate(release.codebook.codes[: len(data.schema.columns)]):
         cells = [
             _counted_at(data, code, index, records.places[:, index]) for records in (data.targets, data.substitutes)
         ]
@@ -161,7 +164,8 @@ def _counted_at(data: TableAuditData, code: ColumnCode, index: int, places: Plac
 def _coordinates(data: TableAuditData, codebook: Codebook, records: Records) -> Places:
     """The coordinate of the encoded row that each value of each record sets (records × columns)."""
     found = np.empty_like(records.places)
-    for index, (code, block) in enumerate(zip(codebook.codes, codebook.blocks, strict=True)):
+    own = len(data.schema.columns)
+    for index, (code, block) in enumerate(zip(codebook.codes[:own], codebook.blocks[:own], strict=True)):
         places = records.places[:, index]
         match code.cells:
             case _ if code.column.is_declared:

@@ -50,6 +50,9 @@ def audit(
     accountant: Annotated[
         ReleaseAccountant | None, typer.Option(help="By whom the noise is computed.", show_default="exact")
     ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="aggregates: rows of a person, who come and go together.", show_default="1")
+    ] = None,
     images: Annotated[bool, typer.Option("--images", help="Audit releases of images, not of tables.")] = False,
     schema: Annotated[
         Path | None,
@@ -78,6 +81,7 @@ def audit(
     described = {
         "epsilon": epsilon, "delta": delta, "kind": kind, "neighbours": neighbours, "directions": directions,
         "num_slices": num_slices, "subsample": subsample, "pivot": pivot, "accountant": accountant,
+        "rows": rows,
     }  # fmt: skip
     given = {name: value for name, value in described.items() if value is not None}
     described_at_all = given or images or schema or as_published

@@ -278,16 +278,17 @@ def _subject(
     from microtome.images import read_images
     from microtome.schema import LinkedSchema, Schema
 
-    if isinstance(declared, LinkedSchema):
-        if (classes, labels, part) != (None, None, None) or any(value is not None for value in dialect.values()):
-            raise ParameterError("linked tables say in their schema how their files are written; leave options out")
-        return source, declared.confirm() if types_are_public else declared
+    match declared:
+        case LinkedSchema():
+            if (classes, labels, part) != (None, None, None) or any(value is not None for value in dialect.values()):
+                raise ParameterError("linked tables say in their schema how their files are written; leave options out")
+            return source, declared.confirm() if types_are_public else declared
 
-    if isinstance(declared, Schema):
-        if (classes, labels, part) != (None, None, None):
-            raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
-        stated = _in_dialect(declared, source, dialect)
-        return source, stated.confirm() if types_are_public else stated
+        case Schema():
+            if (classes, labels, part) != (None, None, None):
+                raise ParameterError("--classes, --labels and --part are for images; this is the schema of a table")
+            stated = _in_dialect(declared, source, dialect)
+            return source, stated.confirm() if types_are_public else stated
     if types_are_public:
         raise ParameterError("--types-are-public is for tables; the layout of images needs no confirmation")
     if any(value is not None for value in dialect.values()):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +51,7 @@ class PeopleTable:
     tables: Mapping[int, pa.Table]
     most_rows: int
     counter: None = None
+    is_of_people: ClassVar[bool] = True
 
     def blocks(self, schema: Schema, rows: int) -> Iterator[TableBlock]:
         """All rows in blocks of about so many, whole people in each."""

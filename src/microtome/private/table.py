@@ -10,7 +10,7 @@ import collections
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,6 +50,7 @@ class PrivateTable:
         counter: Who counts its rows where they are, if they are not to be streamed.
     """
 
+    is_of_people: ClassVar[bool] = False
     origin: str
     types: dict[str, pa.DataType]
     num_rows: int | None

@@ -78,7 +78,7 @@ class TableSource:
     like: Release | None = None
 
     def __post_init__(self) -> None:
-        if (self.schema.unit is not None) != isinstance(self.table, PeopleTable):
+        if (self.schema.unit is not None) != self.table.is_of_people:
             raise MicrotomeError(f"{self.origin}: rows of people are no table of one row each; nothing is released")
 
     @cached_property

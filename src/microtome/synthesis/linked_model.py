@@ -32,7 +32,7 @@ from microtome.synthesis.rule_keeping import RuleKeeper, kept
 from microtome.synthesis.synthetic_rows import SyntheticRows
 from microtome.synthesis.table_file import write_tables
 from microtome.training.tensor_file import part_of
-from microtome.whole_file import whole_folder
+from microtome.whole_file import whole_file, whole_folder
 
 _ROWS = 0x6C696E6B
 """Keeps the draws of rows apart from those of people, which have the same seed."""
@@ -61,7 +61,7 @@ class LinkedModel:
     @classmethod
     def of(
         cls,
-        mixtures: Mapping[str, MixtureGenerator],
+        mixtures: Mapping[str, Any],
         schema: LinkedSchema,
         codebooks: Mapping[str, Codebook],
         origin: Mapping[str, Any],
@@ -77,9 +77,11 @@ class LinkedModel:
 
     def mixture(self, name: str) -> MixtureGenerator:
         """The mixture of a view."""
-        found = self.generator[str(self.schema.names.index(name))]
-        assert isinstance(found, MixtureGenerator)
-        return found
+        match self.generator[str(self.schema.names.index(name))]:
+            case MixtureGenerator() as found:
+                return found
+            case other:
+                raise ModelError(f"the view of {name!r} has no mixture but {type(other).__name__}")
 
     def conditions_from_text(self, texts: Iterable[str]) -> dict[str, Any]:
         """Conditions on people, such as ``sex=female``."""
@@ -156,7 +158,8 @@ class LinkedModel:
                 place, size = folder / f"{name}.csv", table.num_rows
                 write_tables(place, [table], size, wanted.progress, schema, spreadsheet_safe=spreadsheet_safe)
             for public in self.schema.public:
-                pacsv.write_csv(public.table(), folder / f"{public.name}.csv")
+                with whole_file(folder / f"{public.name}.csv") as file:
+                    pacsv.write_csv(public.table(), file)
 
     def stream(self, file: BinaryIO, wanted: Draw, *, spreadsheet_safe: bool) -> None:
         """Several tables are no stream."""

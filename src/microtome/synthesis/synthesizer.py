@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from microtome.card import Card, Carded
 from microtome.errors import ModelError, ParameterError
-from microtome.generators import Generator, MixtureGenerator
+from microtome.generators import Generator
 from microtome.generators.image import ImageGenerator
 from microtome.progress import Progress, usual_progress
 from microtome.published import Artefact, ImageRelease, LinkedRelease, Release, check_output
@@ -129,7 +129,7 @@ class Synthesizer(Carded):
                 )
         self.fit_ = combined(list(fits.values()))
         self._model = LinkedModel.of(
-            {name: fit.generator for name, fit in fits.items() if isinstance(fit.generator, MixtureGenerator)},
+            {name: fit.generator for name, fit in fits.items()},
             release.schema,
             {name: view.codebook for name, view in release.views.items()},
             _origin(release, self.fit_),
