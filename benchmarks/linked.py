@@ -22,8 +22,9 @@ import math
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -235,18 +236,17 @@ def _within(pairs: Any) -> float | None:
     return float(np.mean([1.0 - pair.similarity for pair in pairs.pairs.values()]))
 
 
-def runs(methods: list[str], seeds: list[int]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every run that is asked for."""
+def run(method: str, seed: int) -> dict[str, Any]:
+    """The tables of a method, and what is measured of them."""
     schema = bank_schema()
     real = bank_tables(schema)
-    for method in methods:
-        for seed in seeds:
-            started = time.perf_counter()
-            synthetic = METHODS[method](real, schema, seed)
-            seconds = time.perf_counter() - started
-            found = figures(real, synthetic, schema)
-            found |= {"loan_auc": loan_auc(synthetic, real), "loan_auc_real": loan_auc_of_real(real, seed)}
-            yield {"data": "bank", "method": method, "seed": seed}, {"seconds": seconds, "figures": found}
+    started = time.perf_counter()
+    synthetic = METHODS[method](real, schema, seed)
+    seconds = time.perf_counter() - started
+    found = figures(real, synthetic, schema)
+    found |= {"loan_auc": loan_auc(synthetic, real), "loan_auc_real": loan_auc_of_real(real, seed)}
+    epsilon = None if method == "HMA" else EPSILON
+    return {"epsilon": epsilon, "delta": DELTA, "seconds": seconds, "figures": found}
 
 
 def main() -> None:
@@ -255,9 +255,11 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     options = parser.parse_args()
     file = ResultFile(FOLDER / "linked.json")
-    for key, values in runs(options.methods, options.seeds):
-        file.put(key, {"epsilon": None if key["method"] == "HMA" else EPSILON, "delta": DELTA, **values})
-        print(key, json.dumps(values["figures"]))
+    for seed, method in product(options.seeds, options.methods):
+        key = {"data": "bank", "method": method, "seed": seed}
+        if not file.has(key):  # what is there is not run again
+            file.put(key, run(method, seed))
+            print(key, json.dumps(file.find(key)), flush=True)
 
 
 if __name__ == "__main__":

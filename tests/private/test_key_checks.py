@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import microtome as mt
+from microtome.demo import clinic, clinic_schema
 from microtome.errors import TableError
 from microtome.private.key_checks import check_keys
 from microtome.private.opening import open_table
@@ -150,3 +153,14 @@ def test_keys_of_another_type_are_refused() -> None:
 def test_a_table_that_is_not_there_is_named() -> None:
     with pytest.raises(TableError, match="no table 'loan', 'order'; given are client, disp, account"):
         check_keys(SCHEMA, {name: open_table(pa.table(TABLES[name])) for name in ("client", "disp", "account")})
+
+
+def test_a_release_is_refused_before_anything_is_reserved(tmp_path: Path) -> None:
+    tables = clinic(60)
+    nobody = pa.array([999_999] * tables["visits"].num_rows)
+    tables["visits"] = tables["visits"].set_column(1, "patient", nobody)
+    ledger, output = tmp_path / "ledger.json", tmp_path / "clinic.release"
+    with pytest.raises(TableError, match=r"table 'visits': .* without a parent") as refused:
+        mt.release(tables, clinic_schema(), epsilon=1, ledger=ledger, dataset="clinic", output=output)
+    assert "999" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []

@@ -149,7 +149,7 @@ def report_linked(
     """
     if sample < 100:
         raise ParameterError(f"sample={sample} must be at least 100")
-    declared = schema if isinstance(schema, LinkedSchema) else LinkedSchema.load(schema)
+    declared = LinkedSchema.load(schema) if isinstance(schema, str | Path) else schema
     stages = Stages(usual_progress() if progress is None else progress, 2 + len(declared.tables))
     with threadpool_limits(limits=1):
         sides, notes = read_linked(real, synthetic, declared)

@@ -254,8 +254,8 @@ def _linked(
             remarks.append(f"{one.name}.{column.name}: left out (drop): {far} are found through {one.name}'s parent")
         elif far is not None:
             described.append(_category(column))
-        elif parent is not None and column.name == parent.order and isinstance(column, Column):
-            described.append(replace(column, missing=False))
+        elif parent is not None and column.name == parent.order:
+            described.append(replace(one.schema[column.name], missing=False))
         else:
             described.append(column)
     remarks += [] if parent is None else _to_be_said(one, parent)

@@ -188,10 +188,10 @@ def linked_to_yaml(schema: LinkedSchema) -> str:
         linked = [f"{key}: {scalar(value)}{_remark(key)}" for key, value in _links(table).items()]
         lines += _as_entry([*linked, *table.schema.lines()])
     for public in schema.public:
-        document = public.to_dict()
-        rows = document.pop("rows")
-        entries = [f"{key}: {scalar(value)}" for key, value in document.items()]
-        lines += _as_entry([*entries, "rows:", *(f"  {scalar(name)}: {scalar(rows[name])}" for name in rows)])
+        entries = [f"table: {scalar(public.name)}", "public: true", f"key: {scalar(public.key)}", "rows:"]
+        lines += _as_entry(
+            [*entries, *(f"  {scalar(name)}: {scalar(list(public.rows[name]))}" for name in public.rows)]
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -67,8 +67,8 @@ class PublicTable:
         return self.keys
 
     def to_dict(self) -> dict[str, Any]:
-        """The table in a document."""
-        rows = {name: list(values) for name, values in self.rows.items()}
+        """The table in a document; columns as pairs, because what sorts the keys of a document would sort them."""
+        rows = [[name, list(values)] for name, values in self.rows.items()]
         return {"table": self.name, "public": True, "key": self.key, "rows": rows}
 
     def error(self, what: str) -> SchemaError:
@@ -80,10 +80,14 @@ def public_rows(entry: Any, where: str) -> dict[str, tuple[Any, ...]]:
     """The columns of a public table as a document has them."""
     if isinstance(entry, str):
         raise SchemaError(f"{where}: rows {entry!r} are read from beside the schema's own file; there is none here")
-    columns = isinstance(entry, Mapping) and all(isinstance(name, str) and _is_list(one) for name, one in entry.items())
-    if not columns:
+    pairs = list(entry.items()) if isinstance(entry, Mapping) else entry
+    if not _is_list(pairs) or not all(_is_list(pair) and len(pair) == 2 and _is_column(*pair) for pair in pairs):
         raise SchemaError(f"{where}: rows must name a CSV or Parquet file beside the schema, or be lists by column")
-    return {name: tuple(_plain(value) for value in values) for name, values in entry.items()}
+    return {name: tuple(_plain(value) for value in values) for name, values in pairs}
+
+
+def _is_column(name: Any, values: Any) -> bool:
+    return isinstance(name, str) and _is_list(values)
 
 
 def _is_list(values: Any) -> bool:
