@@ -22,7 +22,7 @@ extensions = [
     "sphinx_design",
 ]
 root_doc = "docs/index"
-include_patterns = ["docs/*.md", "docs/decisions/*.md", "[A-Z]*.md"]
+include_patterns = ["docs/*.md", "docs/decisions/*.md", "examples/README.md", "[A-Z]*.md"]
 exclude_patterns = ["README.md"]  # docs/index.md takes its place
 highlight_language = "none"
 suppress_warnings = ["myst.strikethrough"]

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import microtome as mt
 from microtome.demo import digit_images, population, population_schema
+from microtome.evaluation.images import report_images
 from microtome.settings import PrivacySettings
 
 PEOPLE = 5_000
@@ -43,8 +44,9 @@ def _pages(stem: Path, real: object, schema: mt.Schema | mt.ImageSchema, epsilon
             **({"anyway": True} if isinstance(schema, mt.Schema) else {}),
         )
         drawn = mt.Synthesizer(random_state=0).fit(release).sample(rows)
-        mt.report(None, drawn, release=path).save(public, force=True)
-        mt.report(real, drawn, release=path).save(private, force=True)
+        compare = report_images if isinstance(schema, mt.ImageSchema) else mt.report
+        compare(None, drawn, release=path).save(public, force=True)
+        compare(real, drawn, release=path).save(private, force=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from microtome.images.writing import write_images
 
 QUICK = {"for-researchers.md"}
 """Pages that take a second or two; all others are for the long run."""
-PICTURES = 120
+PICTURES = 150
 SHOWN = re.compile(r"^ {4}(?:\S+ \| )?(microtome [^\n#]*)", re.MULTILINE)
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
