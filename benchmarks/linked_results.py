@@ -69,8 +69,8 @@ def _aim(runs: list[Run]) -> str:
         return ""
     below = {name: 1.0 - mean(found["linked"]) / mean(values) for name, values in found.items()}
     return (
-        f"Across links *linked* is {below['one by one']:.0%} below *one by one* and {below['children independent']:.0%} "
-        "below *children independent*; the aim is a third."
+        f"Across links *linked* is {below['one by one']:.0%} below *one by one* and "
+        f"{below['children independent']:.0%} below *children independent*; the aim is a third."
     )
 
 
