@@ -338,8 +338,8 @@ def _engines() -> list[str]:
         )
     return [
         "## Counting on Spark",
-        "Releases of aggregates of 20 columns in Parquet files: by this process, on Spark on this machine, and on a "
-        "cluster of a master and two workers of one core. The floor is a job of Spark's own that reads the same "
+        "Releases of aggregates of 20 columns in Parquet files: by this process, on Spark on this machine or (where "
+        "listed) a cluster of two workers of one core. The floor is a job of Spark's own that reads the same "
         "columns and counts their values, as often as the release reads them. What does not grow with the rows "
         "(Spark compiles its jobs, workers start) is in the release's seconds. Memory is that of all processes, Java's "
         "included. *Load* says how many processes wanted one of the two cores: core seconds say more than seconds.",
