@@ -37,6 +37,15 @@ class State(StrEnum):
     BAD = "bad"
     """Microtome will not work."""
 
+    @property
+    def is_fatal(self) -> bool:
+        """Whether nothing works."""
+        match self:
+            case State.GOOD | State.OPTIONAL | State.POOR:
+                return False
+            case State.BAD:
+                return True
+
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
@@ -64,7 +73,7 @@ class Checkup:
     @property
     def works(self) -> bool:
         """Whether nothing is bad."""
-        return all(one.state is not State.BAD for one in self.findings)
+        return not any(one.state.is_fatal for one in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
         """For programs."""

@@ -92,7 +92,7 @@ def command_of(words: list[str]) -> tuple[click.Command, list[str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_that_are_shown_are_real_ones(page: Path) -> None:
-    for line in SHOWN.findall(page.read_text(encoding="utf-8")):
+    for line in SHOWN.findall(page.read_text(encoding="utf-8").replace("\\\n", " ")):
         words = shlex.split(line.partition("  (")[0].partition(" > ")[0])
         command, rest = command_of(words)
         if any(word.isupper() for word in words[1:2]) or words[1:2] == ["…"]:

@@ -33,6 +33,8 @@ KINDS_TOLD_APART = {
     "schema/column.py": "a value as a number",
     "schema/rounding_classes.py": "how round its numbers are",
     "schema/importing.py": "what code books call it",
+    "schema/exporting.py": "what other tools call it",
+    "synthesis/dataset_card.py": "what Croissant calls it",
     "schema/rule_reading.py": "how a value is written in a rule",
     "private/draft.py": "drafts, which a person corrects",
     "private/look.py": "drafts, which a person corrects",

@@ -268,15 +268,16 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write a schema as a document of others: SDV's metadata, a Frictionless table schema, JSON Schema of a row."""
-    from microtome.images import ImageSchema
     from microtome.published import check_output
+    from microtome.schema import Schema
     from microtome.schema.exporting import Form, export_schema
     from microtome.schema_file import load_schema
 
-    described = load_schema(schema)
-    if isinstance(described, ImageSchema):
-        raise ParameterError(f"{schema} is about images; these forms are for tables")
-    exported = export_schema(described, Form(form))
+    match load_schema(schema):
+        case Schema() as described:
+            exported = export_schema(described, Form(form))
+        case _:
+            raise ParameterError(f"{schema} is about images or several tables; these forms are for one table")
     text = json.dumps(exported.document, indent=2, ensure_ascii=False) + "\n"
     if output == STANDARD:
         print_document(text)

@@ -135,7 +135,7 @@ class Schema(Carded):
         """A column of numbers and codes is read as text: its numbers are written with the file's decimal sign."""
         if self.file is None or self.file.decimal != "," or column.format is not None or not column.has_text_codes:
             return column
-        return replace(column, format="0,##") if column.kind is Kind.FLOAT else column
+        return replace(column, format="0,##") if column.kind.is_number and not column.kind.is_integral else column
 
     def _target_weight(self) -> float:
         """The weight with which the target has its share of the unit ball."""

@@ -53,7 +53,7 @@ def export_schema(schema: Schema, form: Form) -> Exported:
     if schema.drafted:
         raise SchemaError("it is a draft, whose types are not public yet; read it, then 'microtome schema confirm' it")
     writer, unsaid = _FORMS[form]
-    kept = [one for one in schema.layout() if not (isinstance(one, Aside) and one.is_dropped)]
+    kept = [one for one in schema.layout() if not _is_dropped(one)]
     return Exported(document=writer(kept), remarks=tuple(_remarks(schema, unsaid)))
 
 
@@ -70,8 +70,30 @@ def _remarks(schema: Schema, unsaid: frozenset[str]) -> list[str]:
     return found
 
 
+def _is_dropped(one: Column | Aside) -> bool:
+    """Whether synthetic tables do without it."""
+    match one:
+        case Aside():
+            return one.is_dropped
+        case Column():
+            return False
+
+
+def _is_key(one: Column | Aside) -> bool:
+    """Whether its values are made up anew."""
+    match one:
+        case Aside():
+            return True
+        case Column():
+            return False
+
+
+def _key_type(one: Aside) -> str:
+    return "string" if one.dtype == "string" else "integer"
+
+
 def _sdv(columns: list[Column | Aside]) -> dict[str, Any]:
-    keys = [one.name for one in columns if isinstance(one, Aside)]
+    keys = [one.name for one in columns if _is_key(one)]
     table: dict[str, Any] = {"columns": {one.name: _sdv_column(one) for one in columns}}
     if keys:
         table["primary_key"] = keys[0]
@@ -105,7 +127,7 @@ def _written_as(column: Column) -> str:
 
 
 def _frictionless(columns: list[Column | Aside]) -> dict[str, Any]:
-    keys = [one.name for one in columns if isinstance(one, Aside)]
+    keys = [one.name for one in columns if _is_key(one)]
     document: dict[str, Any] = {
         "$schema": "https://datapackage.org/profiles/2.0/tableschema.json",
         "fields": [_frictionless_field(one) for one in columns],
@@ -114,8 +136,14 @@ def _frictionless(columns: list[Column | Aside]) -> dict[str, Any]:
 
 
 def _frictionless_field(one: Column | Aside) -> dict[str, Any]:
-    if isinstance(one, Aside):
-        return {"name": one.name, "type": "string" if one.dtype == "string" else "integer"}
+    match one:
+        case Aside():
+            return {"name": one.name, "type": _key_type(one)}
+        case Column():
+            return _frictionless_column(one)
+
+
+def _frictionless_column(one: Column) -> dict[str, Any]:
     field: dict[str, Any] = {"name": one.name, "type": _FRICTIONLESS[one.kind] or _listed_type(one)}
     limits: dict[str, Any] = {} if one.missing else {"required": True}
     if one.categories is not None and one.kind.facts.values is None:
@@ -150,8 +178,14 @@ def _json_schema(columns: list[Column | Aside]) -> dict[str, Any]:
 
 
 def _json_property(one: Column | Aside) -> dict[str, Any]:
-    if isinstance(one, Aside):
-        return {"type": "string" if one.dtype == "string" else "integer"}
+    match one:
+        case Aside():
+            return {"type": _key_type(one)}
+        case Column():
+            return _json_column(one)
+
+
+def _json_column(one: Column) -> dict[str, Any]:
     values = _json_values(one)
     others = [*_plain(one.codes), *([None] if one.missing else [])]
     described = {"anyOf": [values, {"enum": others}]} if others else values
@@ -159,7 +193,7 @@ def _json_property(one: Column | Aside) -> dict[str, Any]:
 
 
 def _json_values(column: Column) -> dict[str, Any]:
-    if column.kind is Kind.BOOLEAN:
+    if _FRICTIONLESS[column.kind] == "boolean":
         return {"type": "boolean"}
     if column.categories is not None:
         return {"enum": _plain(column.categories)}

@@ -20,6 +20,7 @@ from microtome.errors import ParameterError
 from microtome.images import ImageSchema
 from microtome.published import check_output
 from microtome.schema import Column, Kind, LinkedSchema, Schema
+from microtome.schema.aside import Aside
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.model_file import Model
 from microtome.whole_file import STANDARD, write_text
@@ -241,16 +242,16 @@ def _record_sets(schema: Schema | ImageSchema, file: str) -> list[dict[str, Any]
         case ImageSchema():
             return []
         case Schema():
-            kept = [one for one in schema.layout() if isinstance(one, Column) or not one.is_dropped]
+            kept = [(one.name, found) for one in schema.layout() if (found := _type_of(one)) is not None]
             fields = [
                 {
                     "@type": "cr:Field",
-                    "@id": f"rows/{one.name}",
-                    "name": one.name,
-                    "dataType": _TYPES.get(one.kind, "sc:Text") if isinstance(one, Column) else "sc:Text",
-                    "source": {"fileObject": {"@id": file}, "extract": {"column": one.name}},
+                    "@id": f"rows/{name}",
+                    "name": name,
+                    "dataType": data_type,
+                    "source": {"fileObject": {"@id": file}, "extract": {"column": name}},
                 }
-                for one in kept
+                for name, data_type in kept
             ]
             return [{"@type": "cr:RecordSet", "@id": "rows", "name": "rows", "field": fields}]
 
@@ -258,3 +259,12 @@ def _record_sets(schema: Schema | ImageSchema, file: str) -> list[dict[str, Any]
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _type_of(one: Column | Aside) -> str | None:
+    """What Croissant calls the type of a column; none if synthetic tables do without it."""
+    match one:
+        case Column():
+            return _TYPES.get(one.kind, "sc:Text")
+        case Aside():
+            return None if one.is_dropped else "sc:Text"
