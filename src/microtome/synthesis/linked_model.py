@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from microtome.errors import ModelError, ParameterError
 from microtome.generators import Generator, MixtureGenerator, MixtureSettings, RowLayout
+from microtome.progress import silent
 from microtome.published import check_output
 from microtome.schema import Codebook, LinkedSchema, LinkedTable, Schema
 from microtome.schema.linked_view import LinkedView, inheriting, linked_views
@@ -156,7 +157,7 @@ class LinkedModel:
         with whole_folder(path) as folder:
             for name, schema, table in self._whole(wanted, in_types=False):
                 place, size = folder / f"{name}.csv", table.num_rows
-                write_tables(place, [table], size, wanted.progress, schema, spreadsheet_safe=spreadsheet_safe)
+                write_tables(place, [table], size, silent, schema, spreadsheet_safe=spreadsheet_safe)
             for public in self.schema.public:
                 with whole_file(folder / f"{public.name}.csv") as file:
                     pacsv.write_csv(public.table(), file)
