@@ -67,7 +67,8 @@ class Query:
         try:
             connection = connect(self.connection)
         except ImportError as error:
-            raise TableError(f"{called}: the driver is not installed ({error}); {how_to_install('duckdb')}") from error
+            brought = f"{how_to_install('duckdb')}, or {how_to_install('sqlglot')} to count in the database"
+            raise TableError(f"{called}: the driver is not installed ({error}); {brought}") from error
         except Exception as error:
             raise TableError(f"{called}: cannot connect: {self._told(error)}") from error
         with closing(connection):

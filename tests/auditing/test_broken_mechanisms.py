@@ -76,16 +76,19 @@ def test_too_little_noise_on_rows(setting: AuditSetting, monkeypatch: Patch) -> 
     assert found.equivalent > setting.epsilon
 
 
+def weaker(sound: Callable[..., np.ndarray], factor: float) -> Callable[..., np.ndarray]:
+    """Noisy counts with so much of their noise."""
+    return lambda counts, scale, stream, **how: sound(counts, factor * scale, stream, **how)
+
+
 def test_too_little_noise_on_tables(monkeypatch: Patch) -> None:
-    sound = aggregating.noisy_counts
-    monkeypatch.setattr(aggregating, "noisy_counts", lambda counts, scale, stream: sound(counts, LESS * scale, stream))
+    monkeypatch.setattr(aggregating, "noisy_counts", weaker(aggregating.noisy_counts, LESS))
     assert audited(AGGREGATES, releases=180).curve.is_violation
 
 
 def test_too_little_noise_on_the_tables_of_a_second_round(monkeypatch: Patch) -> None:
-    sound = second_round.noisy_counts
-    weak = 0.1  # they have but a tenth of the budget
-    monkeypatch.setattr(second_round, "noisy_counts", lambda counts, scale, stream: sound(counts, weak * scale, stream))
+    few = 0.1  # they have but a tenth of the budget
+    monkeypatch.setattr(second_round, "noisy_counts", weaker(second_round.noisy_counts, few))
     setting = AuditSetting(kind=AuditKind.AGGREGATES, second_round=True, epsilon=5.0)
     found = audited(setting, releases=60)
     assert found.curve.is_violation
@@ -215,8 +218,7 @@ def test_images_in_the_order_of_the_set(monkeypatch: Patch) -> None:
 
 @pytest.mark.slow
 def test_too_little_noise_on_the_profile(monkeypatch: Patch) -> None:
-    sound = profile.noisy_counts
-    monkeypatch.setattr(profile, "noisy_counts", lambda counts, scale, stream: sound(counts, 0.5 * scale, stream))
+    monkeypatch.setattr(profile, "noisy_counts", weaker(profile.noisy_counts, 0.5))
     assert audited(PROFILE).curve.is_violation
 
 

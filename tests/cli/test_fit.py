@@ -129,7 +129,7 @@ def test_release_of_another_version(microtome: Command, desk: Path, monkeypatch:
         ('{"speed": 3}', "unknown setting 'speed'"),
         ('{"steps": 0}', "steps is 0"),
         ('{"loss": {"f": "x"}}', "settings cannot be read"),
-        ('{"loss": {"moments": 0, "kernel": 1, "slices": "pairs"}}', "slice_dim is 1, not 2"),
+        ('{"loss": {"moments": 0, "kernel": 1, "slices": "pairs", "slice_dim": 1}}', "slice_dim is 1, not 2"),
     ],
 )
 def test_settings_that_make_no_sense(text: str, said: str, microtome: Command, desk: Path) -> None:

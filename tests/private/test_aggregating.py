@@ -544,7 +544,7 @@ def test_a_table_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> Non
 
         def __init__(self, table: PrivateTable) -> None:
             self.inner, self.reads, self.origin, self.num_rows = table, 0, table.origin, None
-            self.check_columns, self.counter = table.check_columns, None
+            self.check_columns, self.counter, self.is_of_people = table.check_columns, None, False
 
         def blocks(self, schema: Schema, num_rows: int) -> Iterator[pa.Table]:
             self.reads += 1

@@ -165,7 +165,8 @@ def test_promise_in_words_names_the_relation(neighbours: Neighbours, tmp_path: P
     with repeatable_noise():  # a noisy count may happen to be the true one
         opened = release(people(), people_schema(), epsilon=3, delta=1e-5, anyway=True, **settings)
     words = " ".join(promise_in_words(opened))
-    for part in ("ε = 3", "δ = 1e-05", str(neighbours), neighbours.describes, "exact accountant", "14%", "0.5"):
+    share = f"{opened.mechanism.profile_share:.0%}"
+    for part in ("ε = 3", "δ = 1e-05", str(neighbours), neighbours.describes, "exact accountant", share, "0.5"):
         assert part in words
     assert ("400" in words) == (not neighbours.protects_count)
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 import microtome as mt
 from microtome.accounting import Accountant, GaussianEvent, Neighbours, calibrate_noise, epsilon
+from microtome.published import LinkedRelease
 from microtome.schema import Kind
 
 
@@ -57,8 +58,8 @@ def images(folder: Path) -> mt.ImageSet:
     return drawn
 
 
-def either(source: Path, document: Path) -> mt.Release | mt.ImageRelease:
-    """A schema on disk may be of a table or of images."""
+def either(source: Path, document: Path) -> mt.Release | LinkedRelease | mt.ImageRelease:
+    """A schema on disk may be of a table, of several or of images."""
     return mt.release(source, document, epsilon=1.0, run=mt.RunSettings(threads=1))
 
 

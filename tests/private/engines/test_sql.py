@@ -81,17 +81,26 @@ def load(request: pytest.FixtureRequest) -> Iterator[Open]:
         yield in_postgres
 
 
+_SHARE = {"profile_share": 0.25}
+"""By default the share follows the number of records, which nobody asks a database for before the reservation."""
+
+
 @pytest.mark.parametrize("options", [{}, {"pivot": "flag"}, {"focus": "flag"}, {"neighbours": "add-remove"}], ids=str)
 def test_a_query_gives_the_same_file(load: Open, options: dict[str, Any], tmp_path: Path) -> None:
-    publish(NASTY, NASTY_SCHEMA, tmp_path / "here.release", randomness=FixedRandomness(1), **AGGREGATES, **options)
+    given = {**AGGREGATES, **_SHARE, **options}
+    publish(NASTY, NASTY_SCHEMA, tmp_path / "here.release", randomness=FixedRandomness(1), **given)
     asked = sql_table(load(NASTY), "SELECT * FROM private")
-    publish(asked, NASTY_SCHEMA, tmp_path / "sql.release", randomness=FixedRandomness(1), **AGGREGATES, **options)
+    publish(asked, NASTY_SCHEMA, tmp_path / "sql.release", randomness=FixedRandomness(1), **given)
     assert (tmp_path / "sql.release").read_bytes() == (tmp_path / "here.release").read_bytes()
 
 
 def test_all_kinds_and_the_second_round_give_the_same_file(load: Open, tmp_path: Path) -> None:
     table, schema = people(2500), people_schema()
-    options: dict[str, Any] = {"kind": ReleaseKind.AGGREGATES, "epsilon": 50.0, "randomness": FixedRandomness(2)}
+    options: dict[str, Any] = {
+        "kind": ReleaseKind.AGGREGATES,
+        "epsilon": 50.0,
+        "randomness": FixedRandomness(2),
+    } | _SHARE
     here = publish(table, schema, tmp_path / "here.release", **options)
     assert here.manifest.mechanism.triples is not None
     publish(sql_table(load(table), "private"), schema, tmp_path / "sql.release", **options)
