@@ -197,6 +197,53 @@ def test_rows_of_nobody_are_counted_and_refused() -> None:
         pass
 
 
+WHO = 20_230_000_001
+
+
+def stored(keys: pa.Array) -> pa.Table:
+    return table_of({"one": [("a", "x", 1), ("b", "y", 2)]}).set_column(0, "who", keys)
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        pa.array([WHO, WHO], pa.float64()),
+        pa.array([WHO, WHO]).cast(pa.decimal128(21, 2)),
+        pa.array([WHO] * 2).cast("uint64"),
+    ],
+    ids=lambda keys: str(keys.type),
+)
+def test_a_person_is_one_however_files_store_the_key(elsewhere: pa.Array, tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in ("a.parquet", "b.parquet")]
+    for path, keys in zip(paths, (pa.array([WHO, WHO]), elsewhere), strict=True):
+        pq.write_table(stored(keys), path)
+    with gathered(paths) as kept:
+        assert kept.num_rows == 1
+
+
+def test_keys_of_different_sorts_are_refused(tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in ("a.parquet", "b.parquet")]
+    for path, keys in zip(paths, (pa.array([7, 7]), pa.array(["007", "007"])), strict=True):
+        pq.write_table(stored(keys), path)
+    with pytest.raises(TableError, match="of texts here and of numbers elsewhere"), gathered(paths):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (pa.array([1.0, float("nan")]), "1 of 2 rows have no 'who'"),
+        (pa.array(["one", ""]), "1 of 2 rows have no 'who'"),
+        (pa.array([1.0, 1.5]), "whole numbers"),
+        (pa.array([2.0**53, 1.0]), "whole numbers"),
+    ],
+    ids=["nan", "empty", "broken", "large"],
+)
+def test_no_two_people_become_one_by_their_keys(keys: pa.Array, said: str) -> None:
+    with pytest.raises(TableError, match=said), gathered(stored(keys)):
+        pass
+
+
 def test_what_is_declared_constant_and_is_not_is_refused() -> None:
     schema = Schema(columns=SCHEMA.columns, unit=Unit(key="who", constant=("kind", "ward")))
     people = {"one": [("a", "x", 1), ("b", "y", 1)]}

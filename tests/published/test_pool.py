@@ -17,6 +17,8 @@ from microtome.private.sliced_rows import levels_of
 from microtome.published import AggregatesRelease, promise_in_words
 from microtome.published.consistency import check_events
 from microtome.published.second_moments import level_margins, margin_noise
+from microtome.schema import Column, Schema
+from microtome.schema.unit import Unit
 from support import repeatable_noise
 
 ROWS = 6000
@@ -140,6 +142,19 @@ def test_what_cannot_be_pooled(held: list[AggregatesRelease], tmp_path: Path) ->
     with pytest.raises(ParameterError, match="one of the releases"):
         mt.pool(held, held[1].path, force=True)
     assert not (tmp_path / "no").exists()
+
+
+def test_people_and_rows_are_not_added_up(tmp_path: Path) -> None:
+    rows = pa.table({"who": list(range(400)), "kind": ["a", "b"] * 200})
+    kinds = (Column(name="kind", kind="categorical", categories=("a", "b"), missing=False),)
+    told = []
+    for name, unit in (("people", Unit(key="who", max_rows=1)), ("rows", None), ("many", Unit(key="who", max_rows=2))):
+        schema = Schema(columns=kinds, unit=unit)
+        told.append(mt.release(rows, schema, epsilon=5, delta=1e-6, output=tmp_path / name, anyway=True))
+    with pytest.raises(ReleaseError, match="promise for different units"):
+        mt.pool(told[:2], tmp_path / "no")
+    with pytest.raises(ReleaseError, match="people with several rows each"):
+        mt.pool([told[2], told[2]], tmp_path / "no")
 
 
 @pytest.mark.parametrize(

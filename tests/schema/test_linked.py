@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from microtome.errors import SchemaError
 from microtome.schema import LinkedSchema
+from microtome.schema.unit import Unit
 
 KEY = {"action": "surrogate", "dtype": "int64"}
 BANK: dict[str, Any] = {
@@ -198,6 +200,14 @@ def test_a_wrong_document_is_refused_in_words(tables: dict[str, Any], said: str)
         document["tables"][4]["rows"]["district_id"] = ["1", "2", "5"]
         document["tables"][1]["references"] = {"district_id": "district"}
     assert said in refusal(document)
+
+
+def test_a_table_has_no_unit_of_its_own() -> None:
+    schema = LinkedSchema.from_dict(BANK)
+    root = schema.root
+    rows = replace(root.schema, unit=Unit(key=str(root.key)))
+    with pytest.raises(SchemaError, match="the people of linked tables are the root's rows"):
+        replace(root, schema=rows)
 
 
 def test_keys_of_different_types_are_refused() -> None:

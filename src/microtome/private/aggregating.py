@@ -166,8 +166,10 @@ def plan_tables(
     """
     columns = len(schema.columns)
     tables = columns * (columns - 1) // 2 + (0 if choose_pivot(settings, schema) is None else columns)
-    tables += 0 if choose_focus(settings, schema) is None else (columns - 1) * (columns - 2) // 2
-    tables += settings.triples + (columns if weighting.most_rows > 1 else 0)
+    by_focus = choose_focus(settings, schema) is not None
+    tables += (columns - 1) * (columns - 2) // 2 if by_focus else 0
+    steps = columns * (2 if by_focus else 1) if weighting.most_rows > 1 else 0
+    tables += settings.triples + steps
     touched = max(settings.neighbours.cells_changed * tables * weighting.most_rows, 1)
     failure = FailureEvent(probability=touched * LATTICE_GAP, reason="discrete noise of the tables")
     unit = unit_noise(settings, [*spent, failure])

@@ -95,10 +95,11 @@ class PrivateTable:
     def keyed(self, schema: Schema, keys: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
         """All batches in the schema's types, with keys as texts; what does not fit is told of by the part it is in."""
         texts = [Column(name=key, kind=Kind.CATEGORICAL, dtype="string") for key in keys]
+        sorts: dict[str, str] = {}
         for part in self.parts or (self,):
             seen = 0
             for batch in part.stream((*schema.columns, *texts)):
-                columns = [_key_texts(batch.column(key), key, part.origin) for key in keys]
+                columns = [_key_texts(batch.column(key), key, part.origin, sorts) for key in keys]
                 yield _conform(batch, schema, part.origin, seen), columns
                 seen += batch.num_rows
 
@@ -141,16 +142,64 @@ def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int)
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
 
-def _key_texts(array: pa.Array, key: str, origin: str) -> pa.Array:
-    """Keys as texts, whatever they are stored as."""
+def _key_texts(array: pa.Array, key: str, origin: str, sorts: dict[str, str]) -> pa.Array:
+    """Keys as texts, the same text for the same key however it is stored; none for what is missing.
+
+    Two texts of one key would make two people of one, and one text of two keys one person of two. So numbers are whole
+    ones, and parts of a table that have texts here and numbers there are refused.
+
+    Args:
+        array: The keys.
+        key: The column.
+        origin: The part that they are in.
+        sorts: What keys were in the parts before, column by column; added to.
+    """
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    try:
+    if pa.types.is_null(array.type):
         return array.cast(pa.string())
+    sort = _sort_of_keys(array.type)
+    if sorts.setdefault(key, sort) != sort:
+        raise TableError(
+            f"{origin}: column {key!r} is a key, of {sort} here and of {sorts[key]} elsewhere, so nobody knows which "
+            "of them are the same; store it in one type"
+        )
+    try:
+        texts = (_whole_numbers(array) if sort == _NUMBERS else array).cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise TableError(f"{origin}: column {key!r} is a key, and {array.type} is no type of keys") from None
+        raise TableError(
+            f"{origin}: column {key!r} is a key, and not all of its values ({array.type}) can be: keys are texts, "
+            "whole numbers below 2^53, days or times"
+        ) from None
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+
+
+_NUMBERS = "numbers"
+_EXACT = {pa.float16(): 2.0**11, pa.float32(): 2.0**24, pa.float64(): 2.0**53}
+"""From where on floats of a type leave whole numbers out."""
+
+
+def _sort_of_keys(kind: pa.DataType) -> str:
+    """What keys of a type can be compared with."""
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return _NUMBERS
+    return "texts" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else str(kind)
+
+
+def _whole_numbers(array: pa.Array) -> pa.Array:
+    """Whole numbers, however they are stored; missing for NaN.
+
+    Raises:
+        pa.ArrowInvalid: there are others.
+    """
+    if pa.types.is_floating(array.type):
+        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+        if pc.any(pc.greater_equal(pc.abs(array.cast(pa.float64())), _EXACT[array.type])).as_py():
+            raise pa.ArrowInvalid("a number that may stand for several")
+        array = array.cast(pa.float64())
+    return array if pa.types.is_integer(array.type) else array.cast(pa.int64())
 
 
 def _as_text(array: pa.Array) -> pa.Array:

@@ -93,6 +93,8 @@ def _check(held: Sequence[AggregatesRelease]) -> None:
             if holder.fingerprint in seen:
                 problems.append(f"{seen[holder.fingerprint]} and {one.path} hold the same release; give it once")
             seen[holder.fingerprint] = one.path
+        if one.view.is_of_people:
+            problems.append(f"{one.path} is of people with several rows each; only tables of one row each are added up")
         if one.manifest.pool is not None and one.manifest.pool.overlapping:
             problems.append(f"{one.path} is a pool of overlapping releases; pool these themselves")
     for one in held[1:]:
@@ -104,6 +106,8 @@ def _check(held: Sequence[AggregatesRelease]) -> None:
             )
         elif not np.array_equal(first.second_noise() > 0, one.second_noise() > 0):
             problems.append(f"{first.path} and {one.path} hold tables of different pairs of columns")
+        if one.schema.unit != first.schema.unit:
+            problems.append(f"{first.path} and {one.path} promise for different units: people here, rows there")
         mine, theirs = first.manifest.promise.neighbours, one.manifest.promise.neighbours
         if mine is not theirs:
             problems.append(f"{first.path} promises for {mine} neighbours and {one.path} for {theirs}")

@@ -146,6 +146,8 @@ class LinkedTable:
 
     def __post_init__(self) -> None:
         with together() as attempts:
+            if self.schema.unit is not None:
+                attempts.errors.append(self.error("it has a unit; the people of linked tables are the root's rows"))
             if self.key is not None:
                 with attempts:
                     self.key_column(self.key, "key")
