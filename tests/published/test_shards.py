@@ -140,6 +140,11 @@ def test_only_a_release_in_a_folder_is_replaced(copy: Path, tmp_path: Path) -> N
             check_output(tmp_path / place, force=True, folder=True)
     with pytest.raises(OutputError, match="is a directory"):
         check_output(copy, force=True)
+    for name in ("ledger.json", "rows-1.safetensors", ".key"):
+        (copy / name).touch()
+        with pytest.raises(OutputError, match=rf"holds '{name}'.*move it elsewhere"):
+            publish(in_partitions(people(300), 200), people_schema(), copy, run=SMALL)
+        (copy / name).unlink()
     before = Release.load(copy).fingerprint
     after = publish(in_partitions(people(300), 200), people_schema(), copy, run=SMALL)
     assert after.fingerprint != before
