@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 from microtome import FitSettings, Release, Synthesizer, report
 from microtome.errors import OutputError, ReleaseError
@@ -113,6 +114,15 @@ def test_shards_of_another_release_are_refused(copy: Path, tmp_path: Path) -> No
     shutil.copy(other.path / shard_name(0), again.path / shard_name(0))
     with pytest.raises(ReleaseError, match=r"damaged|altered"):
         Release.load(again.path)
+
+
+def test_rows_beside_those_of_the_shards_are_refused(copy: Path) -> None:
+    with safe_open(copy / MANIFEST, framework="numpy") as file:
+        metadata = file.metadata()
+    tensors = {**load_file(copy / MANIFEST), "rows": np.zeros((2, 1), np.int16)}
+    save_file(tensors, copy / MANIFEST, metadata)
+    with pytest.raises(ReleaseError, match="no checksum covers its 'rows'"):
+        Release.load(copy)
 
 
 def test_a_folder_without_a_manifest_is_no_release(copy: Path, tmp_path: Path) -> None:
