@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -75,19 +76,35 @@ class Query:
             yield connection
 
     def _told(self, error: Exception) -> str:
-        """What a driver says, on one line and without the password."""
+        """What a driver says, on one line and without secrets, also where it took a part of one for something else."""
         text = " ".join(str(error).split())
-        secret = _SECRET.search(self.connection)
-        return text.replace(secret[2], "…") if secret else text
+        written = [self.connection[place] for place in _secrets(self.connection)]
+        values = {value for one in written for value in (one, unquote(one)) if value}
+        for value in sorted(values, key=len, reverse=True):
+            text = text.replace(value, "…")
+        for part in {part for value in values for part in re.findall(r"\w+", value)}:
+            text = re.sub(rf"(?<!\w){part}(?!\w)", "…", text)
+        return text
 
 
-_SECRET = re.compile(r"(://[^/@:]*):([^@/]+)@")
+_SECRETS = (
+    re.compile(r"://[^:]*:(.+)@", re.DOTALL),
+    re.compile(r"(?:password|token|secret)[^?&=]*=([^&]*(?:&[^&=]*(?=&|$))*)", re.IGNORECASE),
+)
+"""All up to the last @, for a password may hold one, and parameters, with what an & in one cuts off."""
+
+
+def _secrets(connection: str) -> list[slice]:
+    """Where an address has secrets; they may overlap where it is not written as it should be."""
+    return [slice(*found.span(1)) for secret in _SECRETS for found in secret.finditer(connection)]
 
 
 def without_secrets(connection: str) -> str:
-    """An address as it may be shown."""
-    hidden = _SECRET.sub(r"\1:…@", connection)
-    return re.sub(r"(password=)[^&]*", r"\1…", hidden, flags=re.IGNORECASE)
+    """An address as it may be shown; rather too little of it than a part of a password."""
+    letters = list(connection)
+    for place in _secrets(connection):
+        letters[place] = "\0" * (place.stop - place.start)
+    return re.sub("\0+", "…", "".join(letters))
 
 
 def _connector(connection: str) -> Callable[[str], Any]:
@@ -121,7 +138,8 @@ def _path(connection: str) -> str:
     """The file of ``sqlite:///people.db``, which is beside us, or of ``sqlite:////home/people.db``, which is not."""
     found = re.fullmatch(r"\w+:(?:///)?(.+)", connection)
     if found is None:
-        raise ParameterError(f"connection is {connection!r}; it must name a file, such as sqlite:///people.db")
+        called = without_secrets(connection)
+        raise ParameterError(f"connection is {called!r}; it must name a file, such as sqlite:///people.db")
     return found[1]
 
 

@@ -1,6 +1,7 @@
 """Whatever a table is kept in, its release is the same, bit by bit; what is read only once leaves nothing behind."""
 
 import os
+import re
 import sqlite3
 import stat
 import tempfile
@@ -312,6 +313,38 @@ def test_types_that_an_engine_has_and_we_do_not(tmp_path: Path) -> None:
         list(open_table(rows).blocks(schema, 10))
     assert "column 'age'" in str(told.value)
     assert "column 'sex'" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("connection", "shown", "said"),
+    [
+        ("postgresql://reader:p@ss@db/town", "postgresql://reader:…@db/town", 'no host "ss@db"'),
+        (
+            "postgresql://reader:se/cret@db/town",
+            "postgresql://reader:…@db/town",
+            'no port "se", nor "cret@db/town"',
+        ),
+        ("postgresql://reader:p%40ss@db/town", "postgresql://reader:…@db/town", "p@ss is wrong"),
+        ("postgresql://reader:token=ss@db/town", "postgresql://reader:…", "token=ss is wrong"),
+        ("postgresql://db/town?user=r&password=se%cret", "postgresql://db/town?user=r&password=…", 'bad: "se%cret"'),
+        ("postgresql://db:1/town?sslpassword=p@ss", "postgresql://db:…", "p@ss is wrong"),
+        ("postgresql://db/town?password=p&ss&user=r", "postgresql://db/town?password=…&user=r", 'no "=" in "ss"'),
+        ("duckdb:md:db?motherduck_token=cret", "duckdb:md:db?motherduck_token=…", "cannot open md:db?t=cret"),
+        ("postgresql://reader@db:1/town?password=", "postgresql://reader@db:1/town?password=", "no such host: db"),
+    ],
+)
+def test_no_password_is_shown_however_it_is_written(connection: str, shown: str, said: str) -> None:
+    def connect(_: str) -> Any:
+        raise OSError(said)
+
+    query = mt.Query(connection=connection, text="select 1")
+    assert repr(query) == f"Query(connection={shown!r}, text='select 1')"
+    with pytest.raises(TableError) as told, query.connected(connect):
+        pass
+    words = str(told.value)
+    assert words.startswith(f"{shown}: cannot connect: ")
+    assert not {"p", "ss", "se", "cret"} & set(re.findall(r"\w+", words))
+    assert words.endswith(said) == ("host: db" in said)
 
 
 def test_data_without_a_name_need_one_in_the_book(tmp_path: Path) -> None:

@@ -39,6 +39,12 @@ def refused(path: Path, message: str) -> None:
     assert str(path) in str(error.value)
 
 
+def header_of(path: Path) -> dict[str, Any]:
+    content = path.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    return dict(json.loads(content[8 : 8 + length]))
+
+
 def rewritten(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> Path:
     """Change manifest and header, checksum of the manifest and all, as another program might."""
     content = path.read_bytes()
@@ -52,6 +58,20 @@ def rewritten(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], Non
     written += b" " * (-len(written) % 8)
     path.write_bytes(struct.pack("<Q", len(written)) + written + body)
     return path
+
+
+def test_rows_that_no_checksum_covers_are_refused(copied: Path) -> None:
+    place = max(
+        end for name, entry in header_of(copied).items() if name != "__metadata__" for end in entry["data_offsets"]
+    )
+
+    def add_rows(_: dict[str, Any], header: dict[str, Any]) -> None:
+        header["rows"] = {"dtype": "I16", "shape": [2, 1], "data_offsets": [place, place + 4]}
+
+    rewritten(copied, add_rows)
+    copied.write_bytes(copied.read_bytes() + bytes(4))
+    assert "rows" in load_file(copied)
+    refused(copied, "no checksum covers its 'rows'")
 
 
 def test_what_is_written_is_read(made: AggregatesRelease) -> None:

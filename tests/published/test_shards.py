@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 from microtome import FitSettings, Release, Synthesizer, report
 from microtome.errors import OutputError, ReleaseError
@@ -115,6 +116,15 @@ def test_shards_of_another_release_are_refused(copy: Path, tmp_path: Path) -> No
         Release.load(again.path)
 
 
+def test_rows_beside_those_of_the_shards_are_refused(copy: Path) -> None:
+    with safe_open(copy / MANIFEST, framework="numpy") as file:
+        metadata = file.metadata()
+    tensors = {**load_file(copy / MANIFEST), "rows": np.zeros((2, 1), np.int16)}
+    save_file(tensors, copy / MANIFEST, metadata)
+    with pytest.raises(ReleaseError, match="no checksum covers its 'rows'"):
+        Release.load(copy)
+
+
 def test_a_folder_without_a_manifest_is_no_release(copy: Path, tmp_path: Path) -> None:
     (copy / MANIFEST).unlink()
     with pytest.raises(ReleaseError, match="a directory without a release in it"):
@@ -140,6 +150,11 @@ def test_only_a_release_in_a_folder_is_replaced(copy: Path, tmp_path: Path) -> N
             check_output(tmp_path / place, force=True, folder=True)
     with pytest.raises(OutputError, match="is a directory"):
         check_output(copy, force=True)
+    for name in ("ledger.json", "rows-1.safetensors", ".key"):
+        (copy / name).touch()
+        with pytest.raises(OutputError, match=rf"holds '{name}'.*move it elsewhere"):
+            publish(in_partitions(people(300), 200), people_schema(), copy, run=SMALL)
+        (copy / name).unlink()
     before = Release.load(copy).fingerprint
     after = publish(in_partitions(people(300), 200), people_schema(), copy, run=SMALL)
     assert after.fingerprint != before

@@ -110,6 +110,19 @@ def test_a_budget_refuses_before_anything_is_spent(visitor: Visitor) -> None:
     assert visitor.post("/promise/budget", budget="-1", budget_delta="x").status == 422
 
 
+def test_a_budget_is_not_set_from_a_tab_that_shows_another_table(visitor: Visitor) -> None:
+    seen = visitor.studio.desk.version
+    visitor.opened("others.csv", small_table())
+    answer = visitor.post("/promise/budget", version=seen, budget="5", budget_delta="1e-6")
+    assert "nothing was done" in problem(answer)
+    ledger = Ledger(visitor.studio.desk.places.ledger)
+    assert ledger.budget("people.csv") is None
+    assert ledger.budget("others.csv") is None
+    assert visitor.post("/promise/budget", budget="5", budget_delta="1e-6").status == 303
+    assert ledger.budget("people.csv") is None
+    assert ledger.budget("others.csv") is not None
+
+
 def test_no_release_takes_a_draft(visitor: Visitor) -> None:
     visitor.opened("people.csv", small_table())
     answer = visitor.done("/promise/release", **PROMISE)

@@ -85,8 +85,9 @@ class Artefact(Carded):
             check_header(held)
             with safe_open(held, framework="numpy") as file:
                 manifest = _manifest(held, file.metadata() or {})
-                names = [name for name in file.keys() if name != "rows"]  # noqa: SIM118
-                arrays = {name: file.get_tensor(name) for name in names}
+                names = set(file.keys())
+                _check_rows_are_listed(manifest, names)
+                arrays = {name: file.get_tensor(name) for name in sorted(names - {"rows"})}
             _check_arrays(manifest, arrays)
             manifest.promise.verify()
             release = narrowed(_opened(path, manifest, arrays), cls)
@@ -237,6 +238,12 @@ def _manifest(path: Path, metadata: dict[str, str]) -> Manifest:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ReleaseError(f"its manifest is damaged: {name} is not a number")
+
+
+def _check_rows_are_listed(manifest: Manifest, names: set[str]) -> None:
+    """Refuse rows that no checksum covers: of a kind that has none, or beside those of a folder's shards."""
+    if "rows" in names and ("rows" not in manifest.checksums or manifest.contents.shards is not None):
+        raise ReleaseError("its tensors are not those the manifest lists: no checksum covers its 'rows'")
 
 
 def _check_arrays(manifest: Manifest, arrays: dict[str, NDArray[Any]]) -> None:

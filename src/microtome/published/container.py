@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import struct
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ _DTYPES = {"int16": "I16", "int64": "I64", "float64": "F64"}
 DIGEST = "0" * 64
 MANIFEST = "manifest.release"
 """Of a release that is a folder, the file that has all but its rows."""
+_SHARD = re.compile(r"rows-\d{5,}\.safetensors")
 METADATA = frozenset({"microtome", "microtome_sha256", "microtome_signature", "microtome_public_key"})
 """All that the header's metadata may hold."""
 _LONGEST_HEADER = 100 << 20
@@ -59,12 +61,25 @@ def check_output(path: Path, *, force: bool, folder: bool = False) -> None:
         raise OutputError(f"{path} is a directory; give the name of a file")
     if folder and path.exists() and not (path / MANIFEST).is_file():
         raise OutputError(f"{path} exists and is no release in a folder, which is to be written; choose another name")
+    if folder and path.exists():
+        _check_nothing_else(path)
     if path.exists() and not force:
         raise OutputError(f"{path} exists; choose another name, or say --force to replace it")
     if not path.parent.is_dir():
         raise OutputError(f"{path.parent} is not a directory; create it first")
     if not os.access(path.parent, os.W_OK):
         raise OutputError(f"{path.parent} is not writable")
+
+
+def _check_nothing_else(folder: Path) -> None:
+    """Refuse to replace a folder that holds more than a release: a ledger or a key would go with it."""
+    own = {one for one in folder.iterdir() if one.is_file() and (one.name == MANIFEST or _SHARD.fullmatch(one.name))}
+    others = sorted(one.name for one in folder.iterdir() if one not in own)
+    if others:
+        raise OutputError(
+            f"{folder} holds {others[0]!r}, which is no part of a release and would be deleted; move it elsewhere, or "
+            "choose another name"
+        )
 
 
 def check_space(directory: Path, size: int) -> None:

@@ -184,6 +184,14 @@ class Desk:
             self._put(contents)
             self._work = None
 
+    def act(self, version: str, step: Callable[[Contents], None]) -> None:
+        """Do something short with what lies on it, for somebody who saw that version, and nothing for anybody else."""
+        with self._guard:
+            self._require(version)
+            step(self._contents)
+            self._put(self._contents)
+            self._work = None
+
     def start(self, version: str, *, title: str, page: str, work: Callable[[Progress], Contents]) -> None:
         """Begin long work, for somebody who saw that version; what it gives is put on the desk at its end."""
 

@@ -70,15 +70,18 @@ def foretell(request: Request) -> Response:
 
 
 def set_budget(desk: Desk, form: Form) -> None:
-    """Set the most that may be spent on the table."""
-    table = needed(desk.contents.table, "open a table")
+    """Set the most that may be spent on the table that the page showed."""
     with together() as attempts:
         with attempts:
             epsilon = form.number("budget")
         with attempts:
             delta = form.number("budget_delta")
-    Ledger(table.ledger).set_budget(table.dataset, epsilon=epsilon, delta=delta)
-    desk.change(form["version"], desk.contents)
+
+    def step(seen: Contents) -> None:
+        table = needed(seen.table, "open a table")
+        Ledger(table.ledger).set_budget(table.dataset, epsilon=epsilon, delta=delta)
+
+    desk.act(form["version"], step)
 
 
 def make(desk: Desk, form: Form) -> None:
