@@ -66,6 +66,12 @@ def test_a_wrong_cookie_is_none(stranger: Visitor, studio: Studio) -> None:
         assert stranger.get("/", cookie=cookie.encode("utf-8").decode("latin-1")).status == 403
 
 
+def test_cookies_of_other_servers_lock_nobody_out(visitor: Visitor) -> None:
+    for other in ('state={"a": [1, 2], "b": "c"}', "no-value", "a b=c", 'quoted="', "=", f"{visitor.cookie}x"):
+        for cookies in (f"{other}; {visitor.cookie}", f"{visitor.cookie};{other}"):
+            assert visitor.get("/", cookie=cookies).status == 200
+
+
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil:{port}", ""]
 )

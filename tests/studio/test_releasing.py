@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from studio_support import SECRETS, Visitor, open_studio, problem, small_table
@@ -66,6 +67,18 @@ def test_a_release_is_made_paid_for_and_told_of(visitor: Visitor) -> None:
     (entry,) = account(visitor).entries
     assert entry.artefact == Release.load(released.path).fingerprint
     assert not [secret for secret in SECRETS if secret in page.text + visitor.get("/files").text]
+
+
+def test_what_is_made_of_a_table_with_any_name_can_be_taken_away(visitor: Visitor) -> None:
+    visitor.opened("люди.csv", small_table())
+    for column in (AGE, SEX, VISITS):
+        visitor.post("/columns/change", **column)
+    visitor.post("/columns/confirm", suggestions="keep", public="yes")
+    assert visitor.done("/promise/release", **PROMISE).status == 200
+    for key, name in (("release", "люди.release"), ("schema", "люди.schema.yaml"), ("statement", "люди.statement.md")):
+        answer = visitor.get(f"/files/{key}")
+        assert answer.status == 200
+        assert answer.headers["content-disposition"] == f"attachment; filename*=utf-8''{quote(name)}"
 
 
 def test_two_tabs_release_once(visitor: Visitor) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
@@ -94,7 +95,7 @@ def download(request: Request) -> Response:
         case Path():
             return FileResponse(item.content, filename=item.name, media_type="application/octet-stream")
         case str():
-            headers = {"content-disposition": f'attachment; filename="{item.name}"'}
+            headers = {"content-disposition": f"attachment; filename*=utf-8''{quote(item.name, safe='')}"}
             return Response(item.content, media_type="text/plain; charset=utf-8", headers=headers)
 
 
