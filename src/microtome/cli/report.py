@@ -13,6 +13,8 @@ from microtome.cli.verb import Quiet, count
 from microtome.errors import ParameterError
 
 if TYPE_CHECKING:
+    from microtome.evaluation.linked_report import LinkedReport
+    from microtome.evaluation.reporting import Report
     from microtome.schema import LinkedSchema
 
 
@@ -89,6 +91,11 @@ def report(
             progress=progress,
         )
         made.save(output, force=force)
+    _tell(made, output, as_json=as_json)
+
+
+def _tell(made: Report | LinkedReport, output: Path, *, as_json: bool) -> None:
+    """Say what a page has found, for people or for programs."""
     for note in made.figures.notes:
         errors.print(plain(note), soft_wrap=True)
     if as_json:
@@ -107,12 +114,7 @@ def _compare_linked(
     with watch("parts") as progress:
         made = report_linked(tables[0], tables[1], schema, sample=sample, random_state=seed, progress=progress)
         made.save(output, force=force)
-    for note in made.figures.notes:
-        errors.print(plain(note), soft_wrap=True)
-    if as_json:
-        print_json(made.figures.to_dict(), indent=1)
-        return
-    console.print(f"[bold]{plain(output)}[/]: {plain(made.headline)}", soft_wrap=True)
+    _tell(made, output, as_json=as_json)
 
 
 def _linked_schema(tables: list[Path], schema: Path | None) -> LinkedSchema | None:
