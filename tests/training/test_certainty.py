@@ -10,7 +10,7 @@ import torch
 import microtome as mt
 from microtome.generators import MixtureSettings
 from microtome.published import AggregatesRelease
-from microtome.training import certainty
+from microtome.training import aggregates_objective, certainty
 from microtome.training.certainty import Certainty
 from support import repeatable_noise
 
@@ -54,15 +54,26 @@ def wrong(release: AggregatesRelease) -> float:
     return float((rows.branch.str[1:].astype(int) // 4 != rows.group.str[1:].astype(int)).mean())
 
 
-def test_a_column_that_follows_does_so(release: AggregatesRelease, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_charge = wrong(release)
+def test_a_column_that_follows_does_so_in_every_row(release: AggregatesRelease) -> None:
+    assert wrong(release) == 0.0
+
+
+def test_tables_that_are_only_fitted_are_blurred(release: AggregatesRelease, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregates_objective, "split", lambda mixture, _: mixture)
+    charged = wrong(release)
     monkeypatch.setattr(certainty, "CHARGE", 0.0)
-    assert with_charge < 0.06
-    assert with_charge < wrong(release) / 1.3
+    assert 0.0 < charged < 0.06
+    assert charged < wrong(release) / 1.3
+
+
+def test_a_level_of_few_records_goes_with_its_fullest_cell() -> None:
+    table = np.array([[100.0, 0.0, 1.0], [-1.0, 2.0, 0.5], [0.3, 0.1, 2.0]])
+    together = certainty._together(table, 1.0, np.array([101.0, 2.5, 9.0]))
+    assert together.tolist() == [[True, False, False], [False, True, False], [True, True, True]]
 
 
 def test_only_the_table_of_both_is_charged_for(release: AggregatesRelease) -> None:
-    assert Certainty(release, 100).num_tables == 1
+    assert len(Certainty(release, 100).supports) == 1
 
 
 def test_rows_that_keep_it_are_not_charged(release: AggregatesRelease) -> None:

@@ -134,8 +134,10 @@ class MixtureGenerator(nn.Module):
         wanted = margins.clamp_min(_LEAST_MARGIN).log()
         with torch.no_grad():
             by_class = self.logits.view(self.num_classes, -1, self.layout.dim)
+            weights = self.weights().view(self.num_classes, -1, 1).to(self.logits.dtype)
+            weights = weights / weights.sum(dim=1, keepdim=True)
             for _ in range(_ROUNDS):
-                found = self.layout.softmax(self.logits).view_as(by_class).mean(dim=1)
+                found = (weights * self.layout.softmax(self.logits).view_as(by_class)).sum(dim=1)
                 by_class += (wanted - found.clamp_min(_LEAST_MARGIN).log())[:, None]
 
     def _distributions(self, logits: Float[Tensor, "b d"], chosen: Int[Tensor, " b"]) -> Float[Tensor, "b d"]:

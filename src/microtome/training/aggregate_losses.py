@@ -11,6 +11,7 @@ thinning). The generator is trained on T₁ and judged by T₂.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from torch import Tensor
 from microtome.divergences import Denoising, MomentMatching, MomentSettings, ReleasedMoments
 from microtome.errors import ParameterError
 from microtome.generators import Generator, MixtureGenerator, RowLayout
+from microtome.generators.splitting import Support
 from microtome.published import AggregatesRelease
 from microtome.published.second_moments import level_margins, margin_noise
 from microtome.published.table_margins import table_counts
@@ -147,6 +149,11 @@ class AggregateLoss:
     def _trained(self) -> list[MomentMatching]:
         """Everything that is fitted: tables of all classes, and by groups of the focus."""
         return [*self._train, *(self._focus.train if self._focus else [])]
+
+    @property
+    def supports(self) -> Sequence[Support]:
+        """Which levels go together where one column follows from another."""
+        return () if self._certain is None else self._certain.supports
 
     def forget(self) -> None:
         """Nothing is drawn for a step, let alone for several."""

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from microtome.generators import Generator, MixtureGenerator, RowLayout
+from microtome.generators.splitting import Support, split
 from microtome.published import AggregatesRelease
 from microtome.training.aggregate_losses import AggregateLoss, class_margins, class_shares
 from microtome.training.settings import FitSettings
 from microtome.training.table_objective import TableObjective
+
+
+class AggregatesObjective(TableObjective):
+    """A generator of rows against tables.
+
+    Attributes:
+        supports: What is certain in these, and so is to be in the rows of a mixture.
+    """
+
+    supports: Sequence[Support] = ()
+
+    def finish(self) -> None:
+        """Set the margins; cut what components blur."""
+        super().finish()
+        if self.supports and self.learns and isinstance(self.generator, MixtureGenerator):
+            self.generator = split(self.generator, self.supports)
+            self.generator.match_margins(self._margins, self.random)
 
 
 def aggregates_objective(
@@ -26,7 +46,7 @@ def aggregates_objective(
             pivot=release.pivot,
             shares=torch.tensor(class_shares(release)),
         )
-    objective = TableObjective(release, generator, pace, settings.batch_size, by_class, random)
+    objective = AggregatesObjective(release, generator, pace, settings.batch_size, by_class, random)
     tables = AggregateLoss(
         release,
         margins,
@@ -38,4 +58,5 @@ def aggregates_objective(
         generator=random,
     )
     objective.minimise(tables, tables.judge)
+    objective.supports = tables.supports
     return objective

@@ -16,7 +16,9 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from microtome.generators.splitting import Support
 from microtome.published import AggregatesRelease
+from microtome.published.second_moments import level_margins
 from microtome.published.table_margins import combined
 
 CHARGE = 150.0
@@ -28,6 +30,7 @@ _MISSED = 2.0
 _MOST_CELLS = 1.25
 """Full cells for each level of the wider column."""
 
+Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
@@ -37,22 +40,27 @@ class Certainty:
     Args:
         release: What is fitted; one without a pivot.
         num_entries: Entries of tables of pairs: what χ² is divided by.
+
+    Attributes:
+        supports: Which levels go together in these tables.
     """
 
     def __init__(self, release: AggregatesRelease, num_entries: int) -> None:
         self._charges: list[tuple[slice, slice, Float[Tensor, "a b"]]] = []
-        blocks = release.codebook.blocks
-        for (a, left), (b, right) in combinations(enumerate(blocks), 2):
+        self.supports: list[Support] = []
+        counts = level_margins(release) * release.num_records
+        for (a, left), (b, right) in combinations(enumerate(release.codebook.blocks), 2):
             rows, columns = slice(left.start, left.stop), slice(right.start, right.stop)
             table, noise = _pair(release, a, b, rows, columns)
-            charge = None if noise is None else _charge(table, noise, release.num_records)
-            if charge is not None:
-                self._charges.append((rows, columns, torch.tensor(charge / num_entries, dtype=torch.float32)))
-
-    @property
-    def num_tables(self) -> int:
-        """Tables in which one column follows from the other."""
-        return len(self._charges)
+            if noise is None or not _follows(table, noise, release.num_records):
+                continue
+            if len(table) < table.shape[1]:
+                rows, columns, table = columns, rows, table.T
+            together = _together(table, noise, counts[rows])
+            error = noise * np.sqrt(together.sum())
+            charge = np.where(together, 0.0, CHARGE * release.num_records / error / num_entries)
+            self._charges.append((rows, columns, torch.tensor(charge, dtype=torch.float32)))
+            self.supports.append(Support(rows=rows, columns=columns, together=torch.tensor(together)))
 
     def __call__(self, rows: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
         """What distributions of levels that weigh alike are charged."""
@@ -73,13 +81,25 @@ def _pair(release: AggregatesRelease, a: int, b: int, rows: slice, columns: slic
     return counts, float(np.sqrt(variance[0, 0]))
 
 
-def _charge(table: Floats, noise: float, total: float) -> Floats | None:
-    """What a share of records costs cell by cell; ``None`` unless one column follows from the other."""
+def _follows(table: Floats, noise: float, total: float) -> bool:
+    """Whether one column follows from the other: few cells are full, and they hold all records."""
     full = table > _FULL * noise
     cells = int(full.sum())
     error = noise * np.sqrt(max(cells, 1))
     if not 0 < cells <= _MOST_CELLS * max(table.shape) or cells == table.size:
-        return None
-    if total - table[full].sum() > _MISSED * error or total < _FULL * error:
-        return None
-    return np.where(full, 0.0, CHARGE * total / error)
+        return False
+    return bool(total - table[full].sum() <= _MISSED * error and total >= _FULL * error)
+
+
+def _together(table: Floats, noise: float, counts: Floats) -> Bools:
+    """Which levels go with each of the wider column's: those of full cells, or else of the one that may hold it all.
+
+    A level that has too few records to fill a cell has them in its fullest one, if these are about as many as it has;
+    otherwise it may go with any.
+    """
+    full = table > _FULL * noise
+    fullest = table.max(axis=1, keepdims=True)
+    empty = fullest <= _FULL * noise
+    whole = counts[:, None] - fullest <= _MISSED * noise
+    together: Bools = full | (empty & ((table == fullest) | ~whole))
+    return together
