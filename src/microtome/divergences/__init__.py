@@ -1,6 +1,7 @@
 """How far synthetic rows are from released ones: differentiable, fast, and with nothing private in reach."""
 
 from microtome.divergences.algorithm1 import ReferenceKernelFDivergence, run_algorithm1
+from microtome.divergences.component_moments import Moments, component_moments
 from microtome.divergences.f_functions import ConvexFunction, FDivergence
 from microtome.divergences.gaussian_kernel import KernelSettings
 from microtome.divergences.kernel_minibatch import MiniBatchKernelFDivergence
@@ -25,11 +26,13 @@ __all__ = [
     "MiniBatchKernelFDivergence",
     "MomentMatching",
     "MomentSettings",
+    "Moments",
     "ReferenceKernelFDivergence",
     "ReleasedMoments",
     "SlicedMMD",
     "SlicedWasserstein",
     "column_frames",
+    "component_moments",
     "denoise",
     "pair_frames",
     "random_frames",

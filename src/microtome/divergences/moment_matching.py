@@ -40,6 +40,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from microtome.divergences.component_moments import Moments
 from microtome.divergences.singular_values import Denoising, denoise
 from microtome.divergences.slice_frames import Block, check_blocks
 from microtome.errors import ParameterError
@@ -200,6 +201,13 @@ class MomentMatching:
             weighted = zip(self._halves(rows), self._halves(weights), strict=True)
             second = [self._pair_error(half, one[:, None]) for half, one in weighted]
         return (self._pair_precision * second[0] * second[-1]).sum()
+
+    def moment_losses(self, found: Moments) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Returns both losses of distributions whose moments are known, before weighting."""
+        mean_loss = (self._mean_precision * (found.mean - self._mean).square()).sum()
+        moved = torch.outer(found.mean - 0.5 * found.total * self._centre, self._centre)
+        error = found.second - moved - moved.T - self._target
+        return mean_loss, (self._pair_precision * error.square()).sum()
 
     def _halves(self, rows: Tensor) -> tuple[Tensor, ...]:
         return rows.tensor_split(2) if self.settings.half_batches else (rows,)

@@ -20,7 +20,14 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from microtome.divergences import Denoising, MomentMatching, MomentSettings, ReleasedMoments
+from microtome.divergences import (
+    Denoising,
+    MomentMatching,
+    Moments,
+    MomentSettings,
+    ReleasedMoments,
+    component_moments,
+)
 from microtome.errors import ParameterError
 from microtome.generators import Generator, MixtureGenerator, RowLayout
 from microtome.generators.splitting import Support
@@ -166,20 +173,47 @@ class AggregateLoss:
     def __call__(self, model: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> Float[Tensor, ""]:
         """The training loss, in units of the tables' own size; of a batch of latent noise if that matters."""
         del generator
-        encoded, distributions = _by_class(model, latent)
-        parts = [one.parts(rows) for one, rows in zip(self._train, encoded, strict=True)]
-        margins = torch.stack([first for first, _ in parts]).mean()
-        tables = torch.stack([second for _, second in parts]).sum() + self._correlations(encoded)
-        if self._focus is not None:
-            tables = tables + self._focus.errors(self._focus.train, encoded[0])
-        if self._chosen is not None:
-            tables = tables + self._chosen.error(self._chosen.train, self._train[0].decoded(encoded[0]))
-        if self._certain is not None:
-            tables = tables + self._certain(self._train[0].decoded(encoded[0]))
-        loss = tables / self._unit + MARGIN_WEIGHT * margins
-        return loss + self._known(distributions) / self._unit if distributions else loss
+        match model:
+            case MixtureGenerator():
+                classes = model.components().chunk(model.num_classes)
+                margins, tables = self._of_components(classes)
+                tables = tables + self._known(classes)
+            case _:
+                margins, tables = self._of_batch(model(latent))
+        return tables / self._unit + MARGIN_WEIGHT * margins
 
-    def _known(self, classes: list[Float[Tensor, "k d"]]) -> Float[Tensor, ""]:
+    def _of_components(self, classes: Sequence[Float[Tensor, "k d"]]) -> tuple[Tensor, Tensor]:
+        """Errors of margins and of tables of all components, class by class."""
+        found, groups = self._moments(classes)
+        parts = [one.moment_losses(moments) for one, moments in zip(self._train, found, strict=True)]
+        margins = torch.stack([first for first, _ in parts]).mean()
+        tables = torch.stack([second for _, second in parts]).sum() + self._correlations.of_moments(found)
+        if self._focus is not None:
+            tables = tables + self._focus.errors_of_moments(self._focus.train, groups)
+        if self._chosen is not None:
+            tables = tables + self._chosen.error(self._chosen.train, classes[0])
+        if self._certain is not None:
+            tables = tables + self._certain.of_moments(found[0])
+        return margins, tables
+
+    def _moments(self, classes: Sequence[Float[Tensor, "k d"]]) -> tuple[list[Moments], list[Moments]]:
+        """The moments of all classes, and of the groups of the focus, if there is one."""
+        if self._focus is None:
+            return [component_moments(rows, torch.ones(len(rows), 1))[0] for rows in classes], []
+        groups = self._focus.moments(classes[0])
+        return [Moments.together(groups)], groups
+
+    def _of_batch(self, encoded: Float[Tensor, "b d"]) -> tuple[Tensor, Tensor]:
+        """Errors of margins and of tables of encoded rows."""
+        margins, tables = self._train[0].parts(encoded)
+        tables = tables + self._correlations([encoded])
+        if self._focus is not None:
+            tables = tables + self._focus.errors(self._focus.train, encoded)
+        if self._chosen is not None:
+            tables = tables + self._chosen.error(self._chosen.train, self._train[0].decoded(encoded))
+        return margins, tables
+
+    def _known(self, classes: Sequence[Float[Tensor, "k d"]]) -> Float[Tensor, ""]:
         """What the components know about the columns, at its price."""
         known = []
         for rows, margins in zip(classes, self._margins, strict=True):
@@ -217,25 +251,20 @@ class AggregateLoss:
         return float(self._focus.errors(self._focus.judge, row)) - sum(one.signal() for one in self._focus.judge)
 
     def _held_out(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
-        encoded, _ = _by_class(model, latent)
-        found = sum(float(judge(rows)) for judge, rows in zip(self._judge, encoded, strict=True))
-        if self._focus is not None:
-            found += float(self._focus.errors(self._focus.judge, encoded[0]))
-        if self._chosen is not None:
-            found += float(self._chosen.error(self._chosen.judge, self._train[0].decoded(encoded[0])))
-        return found
-
-
-def _by_class(
-    model: Generator, latent: Float[Tensor, "b z"]
-) -> tuple[list[Float[Tensor, "k d"]], list[Float[Tensor, "k d"]]]:
-    """What stands for every class, encoded: all components of a mixture, with their distributions, or a batch."""
-    match model:
-        case MixtureGenerator():
-            distributions = list(model.components().chunk(model.num_classes))
-            return [model.layout.encode(rows) for rows in distributions], distributions
-        case _:
-            return [model(latent)], []
+        match model:
+            case MixtureGenerator():
+                classes = model.components().chunk(model.num_classes)
+                moments, groups = self._moments(classes)
+                found = sum(float(one.moment_losses(few)[1]) for one, few in zip(self._judge, moments, strict=True))
+                rows = classes[0]
+                if self._focus is not None:
+                    found += float(self._focus.errors_of_moments(self._focus.judge, groups))
+            case _:
+                encoded = model(latent)
+                found, rows = float(self._judge[0](encoded)), self._judge[0].decoded(encoded)
+                if self._focus is not None:
+                    found += float(self._focus.errors(self._focus.judge, encoded))
+        return found + (0.0 if self._chosen is None else float(self._chosen.error(self._chosen.judge, rows)))
 
 
 def _prices(release: AggregatesRelease) -> Float[Tensor, " d"]:

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from microtome.divergences import Moments
 from microtome.generators.splitting import Support
 from microtome.published import AggregatesRelease
 from microtome.published.second_moments import level_margins
@@ -66,6 +67,11 @@ class Certainty:
         """What distributions of levels that weigh alike are charged."""
         charged = [(rows[:, a] @ charge * rows[:, b]).sum() for a, b, charge in self._charges]
         return torch.stack(charged).sum() / len(rows) if charged else rows.new_zeros(())
+
+    def of_moments(self, found: Moments) -> Float[Tensor, ""]:
+        """What distributions are charged whose moments are known."""
+        charged = [(charge * found.second[a, b]).sum() for a, b, charge in self._charges]
+        return torch.stack(charged).sum() if charged else found.second.new_zeros(())
 
 
 def _pair(release: AggregatesRelease, a: int, b: int, rows: slice, columns: slice) -> tuple[Floats, float | None]:

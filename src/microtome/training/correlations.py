@@ -21,7 +21,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from microtome.divergences import MomentMatching, MomentSettings, ReleasedMoments
+from microtome.divergences import MomentMatching, Moments, MomentSettings, ReleasedMoments
 from microtome.published import AggregatesRelease
 
 Floats = NDArray[np.float64]
@@ -45,6 +45,7 @@ class Correlations:
             return
         codebook = release.codebook
         scale = np.where(codebook.scale > 0, codebook.scale, 1.0)
+        self._scores = torch.tensor(scores, dtype=torch.float32)
         self._turn = torch.tensor(scores / scale[:, None], dtype=torch.float32)
         self._shift = torch.tensor(codebook.offset @ scores, dtype=torch.float32)
         plain = replace(settings, simplex=False)
@@ -58,6 +59,15 @@ class Correlations:
             return torch.zeros(())
         found = zip(self._looks, encoded, strict=True)
         errors = [look.parts(rows @ self._turn + self._shift)[1] for look, rows in found]
+        total: Tensor = self._weight * torch.stack(errors).sum()
+        return total
+
+    def of_moments(self, found: Sequence[Moments]) -> Float[Tensor, ""]:
+        """The term for distributions of levels of which the moments are known, class by class."""
+        if not self._looks:
+            return torch.zeros(())
+        known = zip(self._looks, found, strict=True)
+        errors = [look.moment_losses(one.of_scores(self._scores))[1] for look, one in known]
         total: Tensor = self._weight * torch.stack(errors).sum()
         return total
 

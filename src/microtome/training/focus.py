@@ -18,7 +18,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from microtome.divergences import MomentMatching, MomentSettings, ReleasedMoments
+from microtome.divergences import MomentMatching, Moments, MomentSettings, ReleasedMoments, component_moments
 from microtome.published import AggregatesRelease, Focus
 from microtome.published.second_moments import level_margins
 from microtome.published.table_margins import combined
@@ -77,6 +77,15 @@ class FocusTables:
         rows = tables[0].decoded(encoded)
         weights = rows[:, self._block] @ self._groups / self._shares
         return torch.stack([one.pair_loss(rows, weights[:, g]) for g, one in enumerate(tables)]).sum()
+
+    def moments(self, rows: Float[Tensor, "k d"]) -> list[Moments]:
+        """The moments of components, group by group; together they are those of all."""
+        return component_moments(rows, rows[:, self._block] @ self._groups)
+
+    def errors_of_moments(self, tables: list[MomentMatching], found: list[Moments]) -> Float[Tensor, ""]:
+        """The errors of components in these tables, summed over the groups."""
+        shared = zip(tables, found, self._shares, strict=True)
+        return torch.stack([one.moment_losses(group.divided(share))[1] for one, group, share in shared]).sum()
 
 
 def _group_moments(release: AggregatesRelease, focus: Focus, shares: Floats) -> list[ReleasedMoments]:
