@@ -15,7 +15,8 @@ from microtome.errors import ParameterError
 from microtome.evaluation import report
 from microtome.evaluation.comparable_table import code_tables
 from microtome.evaluation.pairs import AllPairs, compare_pairs
-from microtome.evaluation.released_pairs import compare_with_release, released_columns
+from microtome.evaluation.released_columns import released_columns
+from microtome.evaluation.released_pairs import compare_with_release
 from microtome.evaluation.tables import read_table
 from microtome.evaluation.verdict import Level
 from microtome.published import Release, ReleaseKind
