@@ -1,4 +1,4 @@
-"""The tables that verdicts are tried on: any number of rows of five tables, columns declared and merely drafted."""
+"""The tables that verdicts are tried on: any number of rows of seven tables, columns declared and merely drafted."""
 
 from __future__ import annotations
 
@@ -75,4 +75,6 @@ TABLES: dict[str, Callable[[], Table]] = {
     "california": lambda: _task("Income", Source.CALIFORNIA),
     "german_credit": _german_credit,
     "town": _town,
+    "employment": lambda: _task("Employment", Source.STATES),
+    "travel_time": lambda: _task("TravelTime", Source.STATES),
 }

@@ -15,7 +15,8 @@ from microtome.errors import ParameterError
 from microtome.evaluation import report
 from microtome.evaluation.comparable_table import code_tables
 from microtome.evaluation.pairs import AllPairs, compare_pairs
-from microtome.evaluation.released_pairs import compare_with_release, released_columns
+from microtome.evaluation.released_columns import released_columns
+from microtome.evaluation.released_pairs import compare_with_release
 from microtome.evaluation.tables import read_table
 from microtome.evaluation.verdict import Level
 from microtome.published import Release, ReleaseKind
@@ -128,6 +129,36 @@ def test_records_beyond_learnt_ends_are_seen_from_the_release(seed: int, tmp_pat
     x = against(release, pa.table({"x": np.clip(values, low, high), "y": values > 150.0}))[0]["x"]
     assert 0.95 - below - above < x.band[1] < 1.05 - max(below, above)  # type: ignore[attr-defined]
     assert "beyond the ends" in x.doubt  # type: ignore[attr-defined]
+
+
+def test_a_column_of_which_nothing_stood_out_is_wrong_as_a_whole(tmp_path: Path) -> None:
+    """Its made-up values agree with the one cell that the release has for it, which is not where the numbers are."""
+    values = np.random.default_rng(0).normal(5e6, 1e6, 60)
+    schema = Schema(columns=tuple(Column(name=name, kind=kind, missing=False) for name, kind in _TWO_KINDS.items()))
+    table = pa.table({"x": values, "y": values > 5e6})
+    noise = FixedRandomness(0)
+    release = publish(table, schema, tmp_path / "x.release", kind=ReleaseKind.AGGREGATES, epsilon=0.1, randomness=noise)
+    x = against(release, pa.table({"x": np.zeros(60), "y": table["y"]}))[0]["x"]
+    assert x.score == 0.0  # type: ignore[attr-defined]
+    assert x.doubt.startswith("not learnt: none of its numbers")  # type: ignore[attr-defined]
+
+
+def test_categories_that_were_not_shown_count_by_what_is_expected_of_them(tmp_path: Path) -> None:
+    """No records seem to have another category than the two that stood out, but the noise could hide some."""
+    table = pa.table({"shape": ["round", "square"] * 200, "y": [True, False] * 200})
+    columns = (Column(name="shape", kind=Kind.CATEGORICAL, missing=False), Column(name="y", kind=Kind.BOOLEAN))
+    found = {}
+    for epsilon in (2.0, 200.0):
+        path = tmp_path / f"{epsilon}.release"
+        noise = FixedRandomness(1)
+        release = publish(
+            table, Schema(columns=columns), path, kind=ReleaseKind.AGGREGATES, epsilon=epsilon, randomness=noise
+        )
+        (made,), _ = code_tables([read_table(table, "made")], release.schema)
+        found[epsilon] = released_columns(release, None, made)[0].unknown
+    assert found[200.0].value < 0.01
+    assert found[2.0].low < found[2.0].value < found[2.0].high < 0.3
+    assert found[2.0].value > found[200.0].value
 
 
 def test_noise_that_hides_dependence_is_not_taken_for_its_absence(tmp_path: Path) -> None:

@@ -88,6 +88,32 @@ def test_noise_is_taken_out_of_dependence_kept(scale: float, accepted: bool) -> 
     assert bool(abs(np.mean(errors)) < _BIAS) is accepted
 
 
+def test_a_table_at_no_angle_to_the_noise_is_in_the_middle_of_what_it_may_be() -> None:
+    """One that is right has kept all, and had it followed the noise 2ρ − 1: what it shows is as far from both."""
+    rng = np.random.default_rng(2)
+    true = np.full((8, 8), 0.9 / 64) + 0.1 * np.eye(8) / 8
+    noise, product, values = 0.0025, np.outer(true.sum(axis=1), true.sum(axis=0)), []
+    for _ in range(40):
+        kept = DependenceKept()
+        kept.add(true + noise * rng.standard_normal(true.shape), true, product=product, noise=noise)
+        found = kept.kept()
+        assert found is not None
+        assert found.band[0] <= found.value <= found.band[1]
+        values.append(found.value)
+    signal = float((residual(true) ** 2).sum())
+    assert np.mean(values) == pytest.approx(signal / (signal + 49 * noise**2), abs=2 * _BIAS)
+
+
+def test_pairs_that_were_not_measured_have_kept_nothing() -> None:
+    true = np.full((4, 4), 0.6 / 16) + 0.4 * np.eye(4) / 4
+    kept = DependenceKept()
+    kept.add(true, true)
+    half = kept.kept(0.5)
+    assert half is not None
+    assert half.value == pytest.approx(0.5)
+    assert half.band[1] == pytest.approx(1.0), "a model may have guessed them"
+
+
 def test_pairs_tell_a_good_table_from_independent_columns() -> None:
     real, good = coded(linked(20_000, 1), linked(20_000, 2))
     found = compare_pairs(real, good)

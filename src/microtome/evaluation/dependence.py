@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +37,36 @@ class Kept:
     """Share of the dependence that a synthetic table has kept.
 
     Attributes:
-        value: The share; under noise, of a model that followed the noise as much as what is in it.
+        value: The share; under noise, between those of models that followed the noise and that did not.
         band: Where the share may be, ends included: from the known noise, and from how much of it was followed.
     """
 
     value: float
     band: tuple[float, float]
+
+
+class _Sums(NamedTuple):
+    """What one pair adds: energies of tables, and what the noise makes uncertain in them."""
+
+    followed: float
+    """2⟨R, R̂⟩ − ‖R̂‖², had the noise been followed as much as what is in it."""
+    unfollowed: float
+    """The same, had it not been followed."""
+    whole: float
+    """‖R‖²."""
+    both: float
+    """⟨T − rc, R̂⟩."""
+    made: float
+    """‖R̂‖²."""
+    visible: float
+    """‖T − rc‖²."""
+    noise: float
+    """‖z‖² as it is expected."""
+    made_noise: float
+    """⟨z, R̂⟩², as expected of noise that was not followed."""
+    both_noise: float
+    whole_noise: float
+    whole_square: float
 
 
 class DependenceKept:
@@ -50,12 +75,16 @@ class DependenceKept:
     Of a release, T = t + z with noise z of variance σ² is known in place of t. ‖T − rc‖² is too large by the energy of
     the noise, which is subtracted. ⟨T − rc, R̂⟩ is too large by ⟨z, R̂⟩, and by how much depends on what the model made
     of the noise: nothing, if it did not follow it at all; if it followed it as it followed the rest, all but the share
-    ρ = ‖R‖²/(‖R‖² + ‖z‖²) of it is noise. The first is the upper end of the band, the second its lower end and the
-    value: what agrees with a noisy table is not yet good.
+    ρ = ‖R‖²/(‖R‖² + ‖z‖²) of it is noise. These are the ends of the band. The angle between T − rc and R̂ shows where
+    between them a table is: its squared cosine is 1 if all of the noise was followed, however much the model shrank
+    what it followed. At ρ or below it does not show that any was, and the table is taken to be in the middle.
+
+    Pairs that were not measured have as much dependence as the others, for what their columns could share, and none of
+    it is kept.
     """
 
     def __init__(self) -> None:
-        self._pairs: list[tuple[float, ...]] = []
+        self._pairs: list[_Sums] = []
 
     def add(
         self,
@@ -80,31 +109,49 @@ class DependenceKept:
         wanted = residual(table) if product is None else centred(table - product)
         made, variance = residual(synthetic), np.broadcast_to(np.square(noise), table.shape)
         freedom = (table.shape[0] - 1) * (table.shape[1] - 1) / table.size
-        visible = float((seen * wanted**2).sum())
-        signal = 1.0 - freedom * float((seen * variance).sum()) / max(visible, 1e-300)
+        visible, blurred = float((seen * wanted**2).sum()), freedom * float((seen * variance).sum())
+        signal = 1.0 - blurred / max(visible, 1e-300)
         both, size = float((seen * wanted * made).sum()), float((seen * made**2).sum())
         self._pairs.append(
-            (
-                2.0 * min(max(signal, 0.0), 1.0) * both - size,
-                2.0 * both - size,
-                float((there * (wanted**2 - freedom * variance)).sum()),
-                float((variance * (seen * made) ** 2).sum()),
-                float((variance * seen * there * made * wanted).sum()),
-                float((variance * (there * wanted) ** 2).sum()),
-                2.0 * freedom * float(((there * variance) ** 2).sum()),
+            _Sums(
+                followed=2.0 * min(max(signal, 0.0), 1.0) * both - size,
+                unfollowed=2.0 * both - size,
+                whole=float((there * (wanted**2 - freedom * variance)).sum()),
+                both=both,
+                made=size,
+                visible=visible,
+                noise=blurred,
+                made_noise=float((variance * (seen * made) ** 2).sum()),
+                both_noise=float((variance * seen * there * made * wanted).sum()),
+                whole_noise=float((variance * (there * wanted) ** 2).sum()),
+                whole_square=2.0 * freedom * float(((there * variance) ** 2).sum()),
             )
         )
 
-    def kept(self) -> Kept | None:
-        """What was kept; ``None`` where nothing is dependent, or nothing stands out of the noise."""
-        low, high, whole, made, both, apart, square = np.sum(self._pairs or np.zeros((1, 7)), axis=0).tolist()
-        if whole <= _CLEAR * np.sqrt(square):
+    def kept(self, measured: float = 1.0) -> Kept | None:
+        """What was kept; ``None`` where nothing is dependent, or nothing stands out of the noise.
+
+        Args:
+            measured: Of all that pairs of columns could share the part that was measured.
+        """
+        all_pairs = _Sums(*np.sum(self._pairs or np.zeros((1, len(_Sums._fields))), axis=0).tolist())
+        if all_pairs.whole <= _CLEAR * np.sqrt(all_pairs.whole_square):
             return None
-        value, most = low / whole, high / whole
-        # The noise moves high − most·whole by 2⟨z, R̂ − most·R⟩ and most·(‖z‖² − its mean).
-        linear = max(made - 2.0 * most * both + most**2 * apart, 0.0)
-        spread = 2.0 * float(np.sqrt(4.0 * linear + most**2 * square)) / whole
-        return Kept(value=value, band=(value - spread, most + spread))
+        least, most = measured * all_pairs.followed / all_pairs.whole, all_pairs.unfollowed / all_pairs.whole
+        value = least + 0.5 * (1.0 - _noise_followed(all_pairs)) * (measured * min(most, 1.0) - least)
+        # The noise moves the upper end times ‖R‖² by 2⟨z, R̂ − most·R⟩ and most·(‖z‖² − its mean).
+        linear = max(all_pairs.made_noise - 2.0 * most * all_pairs.both_noise + most**2 * all_pairs.whole_noise, 0.0)
+        spread = 2.0 * float(np.sqrt(4.0 * linear + most**2 * all_pairs.whole_square)) / all_pairs.whole
+        return Kept(value=value, band=(min(least, value) - spread, most + spread))
+
+
+def _noise_followed(sums: _Sums) -> float:
+    """How much of the noise a synthetic table shows to have followed, from 0 to 1."""
+    if sums.noise <= 0 or sums.both <= 0:
+        return 0.0
+    squared_cosine = sums.both**2 / (sums.visible * sums.made)
+    unlike = (1.0 - squared_cosine) * sums.visible / sums.noise
+    return 1.0 - min(max(unlike, 0.0), 1.0)
 
 
 def residual(table: Floats) -> Floats:

@@ -9,7 +9,9 @@ all ("(other)", wide intervals) nothing counts as kept.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +21,9 @@ from microtome.evaluation.comparable_table import ComparableTable
 from microtome.evaluation.dependence import DependenceKept, cramers_v, residual
 from microtome.evaluation.distributions import ColumnFigures
 from microtome.evaluation.pairs import AllPairs, PairFigures, compare_pair
-from microtome.evaluation.released_columns import ReleasedColumn, released_column
+from microtome.evaluation.released_column import ReleasedColumn
+from microtome.evaluation.released_columns import released_columns
 from microtome.published import Release, TwoWayTables, consistent, two_way_tables
-from microtome.published.second_moments import level_margins, margin_noise
 from microtome.published.tables import nearest_table, shrunk_table
 
 Floats = NDArray[np.float64]
@@ -40,22 +42,6 @@ def compare_with_release(
     columns = released_columns(release, clean, synthetic)
     figures = [column.figures(rng) for column in columns]
     return figures, None if noisy is None or clean is None else _pairs(noisy, clean, columns, rng)
-
-
-def released_columns(release: Release, clean: TwoWayTables | None, synthetic: ComparableTable) -> list[ReleasedColumn]:
-    """All columns of a release, their levels by its two-way tables where it has any."""
-    codes, blocks = release.codebook.codes, release.codebook.blocks
-    if clean is None:
-        profile = level_margins(release), margin_noise(release)
-        margins, noise = ([one[block.start : block.stop] for block in blocks] for one in profile)
-    else:
-        margins, noise = list(clean.margins), list(clean.margin_noise)
-    return [
-        released_column(
-            code, synthetic, total=release.num_records, level_shares=margins[index], level_noise=noise[index]
-        )
-        for index, code in enumerate(codes)
-    ]
 
 
 def _pairs(
@@ -83,7 +69,14 @@ def _pairs(
             seen=np.outer(columns[first].resolved, columns[second].resolved) / bins,
             there=1.0 / np.sqrt(bins),
         )
-    return AllPairs(names=names, pairs=pairs, kept=dependence.kept(), kept_by_chance=None)
+    return AllPairs(names=names, pairs=pairs, kept=dependence.kept(_measured(columns, pairs)), kept_by_chance=None)
+
+
+def _measured(columns: list[ReleasedColumn], pairs: Iterable[tuple[int, int]]) -> float:
+    """Of all that pairs of columns could share the part that is in some of them."""
+    spreads = [column.spread for column in columns]
+    whole = sum(first * second for first, second in combinations(spreads, 2))
+    return min(sum(spreads[first] * spreads[second] for first, second in pairs) / whole, 1.0) if whole > 0 else 1.0
 
 
 def _with_noise(
