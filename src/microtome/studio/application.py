@@ -31,8 +31,7 @@ def how_far(request: Request) -> Response:
             "running": standing.is_running,
             "words": standing.in_words,
             "note": standing.note,
-            "done": standing.done,
-            "total": standing.total,
+            "share": standing.share,
         }
     )
 

@@ -192,8 +192,13 @@ class Desk:
             self._put(self._contents)
             self._work = None
 
-    def start(self, version: str, *, title: str, page: str, work: Callable[[Progress], Contents]) -> None:
-        """Begin long work, for somebody who saw that version; what it gives is put on the desk at its end."""
+    def start(
+        self, version: str, *, title: str, page: str, work: Callable[[Progress], Contents], counts_rows: bool = False
+    ) -> None:
+        """Begin long work, for somebody who saw that version; what it gives is put on the desk at its end.
+
+        Where work ``counts_rows`` of the private table, the page that watches it shows shares and no numbers.
+        """
 
         def run(progress: Progress) -> None:
             self._put(work(progress))
@@ -201,13 +206,18 @@ class Desk:
         with self._guard:
             self._require(version)
             self._version += 1
-            self._work = Work(Standing(title=title, page=page), run)
+            self._work = Work(Standing(title=title, page=page, counts_rows=counts_rows), run)
             self._work.start()
 
     def stop(self) -> None:
         """Have work that is under way end."""
         if self._work is not None:
             self._work.stop()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether work is under way."""
+        return self._work is not None and self._work.is_under_way
 
     def wait(self) -> None:
         """Until work that is under way has ended."""

@@ -11,6 +11,7 @@ from microtome.accounting import Account, Ledger, Neighbours
 from microtome.card import account_in_words
 from microtome.errors import BudgetError, ParameterError, together
 from microtome.forecasting import Forecast, forecast
+from microtome.forecasting.curve_drawing import curve_picture
 from microtome.forecasting.page import COLUMN_HEADINGS, CURVE_HEADINGS, column_rows, curve_rows
 from microtome.forecasting.words import attacker_in_words, cost_in_words, heading, what_is_learnt
 from microtome.schema import Schema
@@ -63,6 +64,7 @@ class Outlook:
         cost: What it would take.
         columns: A table of columns, its headings first.
         curve: A table over ε, its headings first.
+        picture: The same drawn, as HTML.
         ledger: What would stand in the book afterwards.
         refusal: Why the book would refuse it; empty where it would not.
     """
@@ -75,6 +77,7 @@ class Outlook:
     cost: str
     columns: list[list[str]]
     curve: list[list[str]]
+    picture: str
     ledger: list[str]
     refusal: str
 
@@ -93,6 +96,7 @@ def outlook(table: Opened, schema: Schema, rows: int, options: dict[str, Any]) -
             cost=cost_in_words(found),
             columns=[list(COLUMN_HEADINGS), *column_rows(found)],
             curve=[list(CURVE_HEADINGS), *curve_rows(found)],
+            picture=curve_picture(found),
             ledger=account_in_words(after),
             refusal=refusal,
         )

@@ -110,7 +110,7 @@ def make(desk: Desk, form: Form) -> None:
         done = Released(path=output, schema=schema, options={**options, "anyway": anyway}, told=tuple(said))
         return replace(desk.contents, released=done, tuned=None, fitted=None, drawn=None, reported=None)
 
-    desk.start(form["version"], title="The release", page=HERE, work=work)
+    desk.start(form["version"], title="The release", page=HERE, work=work, counts_rows=True)
 
 
 routes = [

@@ -79,7 +79,7 @@ def _open(desk: Desk, version: str, opened: Opened, known: Draft | None = None) 
             desk.places.forget(before)
         return Contents(table=opened, schema=drafted.schema, remarks=drafted.remarks, num_rows=counted)
 
-    desk.start(version, title=f"Reading {opened.path.name}", page=_NEXT, work=work)
+    desk.start(version, title=f"Reading {opened.path.name}", page=_NEXT, work=work, counts_rows=True)
 
 
 routes = [
