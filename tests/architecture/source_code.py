@@ -6,6 +6,7 @@ import ast
 import io
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -20,6 +21,12 @@ _NOT_CODE = {
 }
 
 
+@cache
+def parsed(text: str) -> ast.Module:
+    """The tree of a source, which several counts are taken of."""
+    return ast.parse(text)
+
+
 def code_lines(text: str) -> int:
     """Lines of code: blank lines, comments and docstrings are free, so that nobody saves on them."""
     lines = {
@@ -28,7 +35,7 @@ def code_lines(text: str) -> int:
         if token.type not in _NOT_CODE
         for line in range(token.start[0], token.end[0] + 1)
     }
-    return len(lines - set(_docstring_lines(ast.parse(text))))
+    return len(lines - set(_docstring_lines(parsed(text))))
 
 
 def _docstring_lines(tree: ast.Module) -> Iterator[int]:
@@ -40,7 +47,7 @@ def _docstring_lines(tree: ast.Module) -> Iterator[int]:
 
 def own_classes(texts: list[str]) -> set[str]:
     """Names of the classes that some sources define, and of unions of these."""
-    trees = [ast.parse(text) for text in texts]
+    trees = [parsed(text) for text in texts]
     classes = {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     unions = {
         target.id
@@ -58,14 +65,14 @@ def dispatches(text: str, classes: set[str]) -> list[int]:
 
     A ``match`` is not counted, since the type checker proves it complete, nor is an ``assert``.
     """
-    tree = ast.parse(text)
+    tree = parsed(text)
     asserted = {id(part) for node in ast.walk(tree) if isinstance(node, ast.Assert) for part in ast.walk(node)}
     return [node.lineno for node in ast.walk(tree) if id(node) not in asserted and _asks_for_class(node, classes)]
 
 
 def asserted_classes(text: str, classes: set[str]) -> list[int]:
     """Lines that assert which class an object has, for want of a type that says so."""
-    tests = [node.test for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Assert)]
+    tests = [node.test for node in ast.walk(parsed(text)) if isinstance(node, ast.Assert)]
     return [part.lineno for test in tests for part in ast.walk(test) if _asks_for_class(part, classes)]
 
 
@@ -81,7 +88,7 @@ def _asks_for_class(node: ast.AST, classes: set[str]) -> TypeGuard[ast.expr]:
 
 def own_enumerations(texts: list[str]) -> set[str]:
     """Names of the enumerations that some sources define."""
-    nodes = (node for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef))
+    nodes = (node for text in texts for node in ast.walk(parsed(text)) if isinstance(node, ast.ClassDef))
     return {node.name for node in nodes if {"Enum", "StrEnum"} & {name for base in node.bases for name in _names(base)}}
 
 
@@ -90,7 +97,7 @@ def comparisons_with_members(text: str, enumerations: set[str]) -> list[int]:
 
     A ``match`` is not counted, since the type checker proves it complete.
     """
-    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Compare)]
+    found = [node for node in ast.walk(parsed(text)) if isinstance(node, ast.Compare)]
     return [node.lineno for node in found if any(_is_member(part, enumerations) for part in ast.walk(node))]
 
 
@@ -100,7 +107,7 @@ def tells_members_apart(text: str, enumeration: str) -> bool:
     def named(node: ast.AST | None) -> bool:
         return node is not None and _is_member(node, {enumeration})
 
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         match node:
             case ast.MatchValue(value=value) if named(value):
                 return True
@@ -126,7 +133,7 @@ def _names(node: ast.AST) -> set[str]:
 
 def borrowed_private_names(text: str, package: str) -> list[str]:
     """Private names of other modules of a package that a source imports, or reaches for through the module."""
-    tree = ast.parse(text)
+    tree = parsed(text)
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and _is_of(node, package)]
     found = [alias.name for node in imports for alias in node.names if _is_private(alias.name)]
     found += [

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from source_code import parsed
 
 import microtome
 
@@ -37,7 +38,7 @@ def _opens_for_writing(node: ast.Call, name: str) -> bool:
 
 def writes(text: str) -> Iterator[str]:
     """Every call in a file that writes another without going through ``whole_file``."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         if not isinstance(node, ast.Call):
             continue
         owner, name = _called(node)

@@ -3,10 +3,12 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from source_code import parsed, read
 
 import microtome
 
@@ -69,6 +71,7 @@ def test_importing_leaves_global_random_state_alone() -> None:
     assert in_a_fresh_process(code) == "True"
 
 
+@cache
 def calls(path: Path) -> list[tuple[str, str]]:
     """(enclosing function, called name) of all calls in a file."""
     found = []
@@ -81,7 +84,7 @@ def calls(path: Path) -> list[tuple[str, str]]:
                 found.append((name, called))
             visit(child, name)
 
-    visit(ast.parse(path.read_text(encoding="utf-8")), "")
+    visit(parsed(read(path)), "")
     return found
 
 
@@ -123,7 +126,7 @@ def test_one_door_turns_records_into_a_release() -> None:
 
 @pytest.mark.parametrize("path", PRIVATE, ids=lambda path: path.name)
 def test_no_randomness_but_our_own_in_private(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(read(path))
     parameters = [
         argument.arg
         for node in ast.walk(tree)
@@ -141,7 +144,7 @@ def test_no_randomness_but_our_own_in_private(path: Path) -> None:
 def test_nothing_is_pickled(path: Path) -> None:
     names = {
         alias.name.split(".")[0]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(read(path)))
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in (node.names if isinstance(node, ast.Import) else [ast.alias(name=node.module or "")])
     }

@@ -11,7 +11,7 @@ from scipy.fft import dctn
 
 from microtome.errors import SchemaError
 from microtome.images import ImageCode, ImageSchema
-from microtome.images.image_schema import classes_from_text, schema_of_layout
+from microtome.images.image_schema import classes_from_text, draft_of_layout, schema_of_layout
 from microtome.schema_file import load_schema
 
 COLOUR = ImageSchema(
@@ -62,6 +62,8 @@ def test_the_range_is_that_of_the_type_or_has_to_be_declared() -> None:
     assert schema_of_layout((2, 2, 1), "uint16", None).high == 65535
     with pytest.raises(SchemaError, match="declare their range"):
         schema_of_layout((2, 2, 1), "int32", None)
+    assert draft_of_layout((2, 2, 1), "int32").high == 255
+    assert draft_of_layout((2, 2, 1), "uint16").high == 65535
 
 
 def test_components_are_those_of_the_cosine_transform_lowest_first() -> None:

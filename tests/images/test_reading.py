@@ -2,6 +2,7 @@
 
 import gzip
 import struct
+import zipfile
 from pathlib import Path
 
 import h5py
@@ -49,16 +50,28 @@ def written(form: str, folder: Path) -> tuple[Path, dict[str, str]]:
                 file.create_group(part)
                 file[part]["data"], file[part]["target"] = PIXELS[rows], LABELS[rows]
         return folder / "six.h5", {"part": "train"}
+    if form == "zip":
+        return packed(write_folder(folder / "six")), {}
     return write_folder(folder / "six"), {}
 
 
-@pytest.mark.parametrize("form", ["idx", "idx gz", "npz", "npz parts", "hdf5", "folder"])
+def packed(folder: Path) -> Path:
+    """A folder as people pack it: with itself around everything, and what macOS adds."""
+    archive = folder.with_suffix(".zip")
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in sorted(folder.rglob("*.png"), reverse=True):
+            file.write(path, path.relative_to(folder.parent))
+            file.writestr(f"__MACOSX/{path.relative_to(folder.parent)}", b"")
+    return archive
+
+
+@pytest.mark.parametrize("form", ["idx", "idx gz", "npz", "npz parts", "hdf5", "folder", "zip"])
 def test_every_format_gives_the_same_images(form: str, tmp_path: Path) -> None:
     path, options = written(form, tmp_path)
     assert is_image_set(path)
     images = read_images(path, **options)  # type: ignore[arg-type]
     assert images.shape == (5, 4, 1)
-    order = np.argsort(LABELS, kind="stable") if form == "folder" else np.arange(6)
+    order = np.argsort(LABELS, kind="stable") if form in ("folder", "zip") else np.arange(6)
     np.testing.assert_array_equal(images.pixels[..., 0], PIXELS[order])
     assert images.labels is not None
     np.testing.assert_array_equal(images.labels, LABELS[order])
@@ -150,3 +163,20 @@ def test_a_class_without_images_is_no_error(tmp_path: Path) -> None:
     (bare / "7").mkdir(parents=True)
     with pytest.raises(TableError, match="hold no images"):
         read_images(bare)
+
+
+@pytest.mark.parametrize("around", ["", "six/"])
+def test_an_archive_without_sub_folders_has_no_labels(tmp_path: Path, around: str) -> None:
+    Image.fromarray(PIXELS[0]).save(tmp_path / "one.png")
+    with zipfile.ZipFile(tmp_path / "six.zip", "w") as file:
+        file.write(tmp_path / "one.png", f"{around}one.png")
+    images = read_images(tmp_path / "six.zip")
+    assert images.labels is None
+    np.testing.assert_array_equal(images.pixels[0, ..., 0], PIXELS[0])
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more"])
+def test_a_broken_archive_is_told_of(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "six.zip").write_bytes(content)
+    with pytest.raises(TableError, match=r"six.zip cannot be read as a ZIP archive"):
+        read_images(tmp_path / "six.zip")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import re
 import stat
 import threading
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
+
+import numpy as np
+from PIL import Image
 
 from microtome.studio.desk import Desk
 from microtome.studio.places import Places
@@ -98,6 +103,18 @@ def small_table(rows: int = 600) -> bytes:
     lines[5] = f"44,{SECRETS[0]},2"
     lines[9] = f"45,{SECRETS[1]},2"
     return ("age,sex,visits\n" + "\n".join(lines) + "\n").encode()
+
+
+def zipped_pictures(pictures: int = 40) -> bytes:
+    """Pictures of two classes that nobody would guess, in a folder of the kind that people pack."""
+    generator, packed = np.random.default_rng(0), io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for place, name in enumerate(SECRETS[:2]):
+            for number in range(pictures):
+                pixels = generator.integers(100 * place, 100 * place + 99, (8, 8), np.uint8)
+                with archive.open(f"letters/{name}/{number}.png", "w") as file:
+                    Image.fromarray(pixels).save(file, format="PNG")
+    return packed.getvalue()
 
 
 def mode(path: Path) -> int:

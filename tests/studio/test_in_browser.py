@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
-from studio_support import SECRETS, small_table
+from studio_support import SECRETS, small_table, zipped_pictures
 
 from chromium import require_browser
 from microtome.accounting import Ledger
@@ -127,6 +127,59 @@ def test_from_an_upload_to_a_release(tab: Tab, studio: Studio) -> None:
     assert len(Ledger(studio.desk.places.ledger).entries("people.csv")) == 1
 
 
+def check_all_looks(browser: Browser, studio: Studio) -> None:
+    """Every page, at the width of a desk and of a phone, in the light and in the dark."""
+    for viewport in (DESK, PHONE):
+        for scheme in ("light", "dark"):
+            looks: dict[str, Any] = {"viewport": viewport, "color_scheme": scheme}
+            other = browser.new_context(**looks)
+            watching = Tab(other, studio)
+            for step in STEPS:
+                watching.go(step)
+                watching.check()
+            other.close()
+
+
+def declare_pictures(tab: Tab) -> None:
+    """Upload pictures, declare their classes and confirm."""
+    page = tab.page
+    packed = {"name": "letters.zip", "mimeType": "application/zip", "buffer": zipped_pictures()}
+    page.set_input_files("#file", packed)
+    page.wait_for_selector("#layout-title")
+    assert not [secret for secret in SECRETS if secret in page.content()]
+    tab.check()
+    page.fill("#classes", ", ".join(SECRETS[:2]))
+    page.click("text=Declare this")
+    page.check("[name=public]")
+    page.click("text=Confirm and go on")
+    page.wait_for_selector("#forecast[aria-busy=false] :text('is not foretold')")
+    tab.check()
+
+
+def test_pictures_are_declared(tab: Tab) -> None:
+    declare_pictures(tab)
+
+
+@pytest.mark.slow
+def test_from_pictures_to_pictures(context: BrowserContext, browser: Browser, studio: Studio) -> None:
+    tab = Tab(context, studio)
+    page = tab.page
+    declare_pictures(tab)
+    page.fill("#epsilon", "30")
+    page.click("text=Spend it and release")
+    page.click("text=Go on to a model")
+    page.fill("#steps", "3")
+    page.click("text=Fit a model")
+    page.wait_for_selector("text=after 3 steps")
+    page.fill("#draw-rows", "40")
+    page.click("button:text-is('Draw')")
+    page.click("text=see how good they are")
+    page.click("text=Make the report")
+    page.wait_for_selector("iframe")
+    assert page.frame_locator("iframe").locator("img").count() > 0
+    check_all_looks(browser, studio)
+
+
 @pytest.mark.slow
 def test_the_whole_way_on_the_town(context: BrowserContext, browser: Browser, studio: Studio) -> None:
     tab = Tab(context, studio)
@@ -160,15 +213,7 @@ def test_the_whole_way_on_the_town(context: BrowserContext, browser: Browser, st
         assert download.value.suggested_filename == name
         assert Path(download.value.path()).stat().st_size > 500
     assert tab.complaints == []
-    for viewport in (DESK, PHONE):
-        for scheme in ("light", "dark"):
-            looks: dict[str, Any] = {"viewport": viewport, "color_scheme": scheme}
-            other = browser.new_context(**looks)
-            watching = Tab(other, studio)
-            for step in STEPS:
-                watching.go(step)
-                watching.check()
-            other.close()
+    check_all_looks(browser, studio)
 
 
 @pytest.mark.slow

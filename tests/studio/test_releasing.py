@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from urllib.parse import quote
@@ -12,7 +13,11 @@ from studio_support import SECRETS, Visitor, open_studio, problem, small_table
 from microtome.accounting import Account, Ledger
 from microtome.progress import Progress
 from microtome.published import Release
-from microtome.studio.desk import Contents
+from microtome.studio import work
+from microtome.studio.desk import Contents, Desk
+from microtome.studio.places import Places
+from microtome.studio.serving import studio_at
+from microtome.whole_file import scratch_folder
 
 PROMISE = {"epsilon": "4", "neighbours": "blank-one", "kind": "aggregates"}
 AGE = {"name": "age", "role": "integer", "low": "0", "high": "120", "outside": "clamp"}
@@ -152,8 +157,6 @@ def test_a_value_that_breaks_the_schema_gives_everything_back(visitor: Visitor) 
 
 
 def test_a_release_that_is_stopped_spends_nothing(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
-    from microtome.studio import work
-
     told = work.Work._progress
 
     def stopped(self: work.Work, stage: str, done: int, total: int | None, note: str = "") -> None:
@@ -184,6 +187,50 @@ def test_ending_the_studio_ends_a_release(tmp_path: Path) -> None:
         assert "under way" in problem(refused)
     assert studio.desk.standing is not None
     assert not studio.desk.standing.is_running
+
+
+def test_impatience_takes_no_table_away_under_a_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    presses, may_end, told, seen = iter(range(3)), threading.Event(), [], []
+    usual = Desk.wait
+
+    def pressed(self: Desk) -> None:
+        if next(presses, None) is not None:
+            raise KeyboardInterrupt
+        may_end.set()
+        usual(self)
+
+    monkeypatch.setattr(Desk, "wait", pressed)
+    with scratch_folder("microtome-studio-test") as private:
+        desk = Desk(Places(private=private, results=tmp_path))
+
+        def slow(progress: Progress) -> Contents:
+            may_end.wait()
+            seen.append(private.is_dir())
+            return Contents()
+
+        with studio_at(0, desk) as studio:
+            desk.start(str(desk.version), title="The release", page="/promise", work=slow)
+            studio.finish(told.append)
+            assert not desk.is_busy
+    assert seen == [True]
+    assert len(told) == 3
+    assert "still being ended" in told[0]
+
+
+def test_rows_of_a_table_are_not_counted_on_the_page(visitor: Visitor) -> None:
+    standings: list[dict[str, object]] = []
+    told = work.Work._progress
+
+    def watched(self: work.Work, stage: str, done: int, total: int | None, note: str = "") -> None:
+        told(self, stage, done, total, note)
+        standings.append(json.loads(visitor.get("/under-way").text))
+
+    with pytest.MonkeyPatch.context() as patching:
+        patching.setattr(work.Work, "_progress", watched)
+        visitor.done("/promise/release", **PROMISE)
+    assert standings
+    assert not [one for one in standings if "600" in str(one["words"])]
+    assert all("done" not in one and "total" not in one for one in standings)
 
 
 def test_a_damaged_ledger_is_told_of_in_words(visitor: Visitor) -> None:

@@ -22,23 +22,31 @@ WORD = "image"
 def draft(source: Path, *, classes: str | None, labels: Path | None, part: str | None) -> ImageSchema:
     """A schema from the layout of a file, and classes as declared."""
     from microtome.images import read_images
+    from microtome.images.image_schema import draft_of_layout
 
-    return schema_of(read_images(source, labels=labels, part=part), source, classes)
+    images = read_images(source, labels=labels, part=part)
+    return draft_of_layout(images.shape, images.pixels.dtype.name, _declared(images, source, classes))
 
 
 def schema_of(images: ImageSet, source: Path, classes: str | None) -> ImageSchema:
-    """A schema for images that are read."""
-    from microtome.images.image_schema import classes_from_text, schema_of_layout
+    """A schema for images that are read, which nobody reads before it is used."""
+    from microtome.images.image_schema import schema_of_layout
 
-    declared: tuple[Label, ...] | None = None
+    return schema_of_layout(images.shape, images.pixels.dtype.name, _declared(images, source, classes))
+
+
+def _declared(images: ImageSet, source: Path, classes: str | None) -> tuple[Label, ...] | None:
+    """The classes as they were declared; images with labels need some."""
+    from microtome.images.image_schema import classes_from_text
+
     if classes is not None:
-        declared = classes_from_text(classes)
-    elif images.labels is not None:
+        return classes_from_text(classes)
+    if images.labels is not None:
         raise SchemaError(
             f"{source} has labels: declare the classes, from public knowledge, with --classes 10 (for 0 … 9) or "
             "--classes cat,dog. They are not read off labels or sub-folders, of which a single image can have made one"
         )
-    return schema_of_layout(images.shape, images.pixels.dtype.name, declared)
+    return None
 
 
 def all_image_sets(paths: Sequence[Path]) -> bool:

@@ -68,6 +68,7 @@ def draft(
 
     A folder with tables of different columns is drafted as linked tables: keys and what hangs on what are found out.
     """
+    from microtome.data_kind import is_of_images
     from microtome.private.draft import draft as draft_table
     from microtome.private.linked_draft import has_several_tables
     from microtome.published import check_output
@@ -75,7 +76,7 @@ def draft(
 
     check_output(output, force=force)
     source = given_source(tables, connect, query)
-    if isinstance(source, str) and _is_of_images(Path(source)):
+    if isinstance(source, str) and is_of_images(Path(source)):
         if target is not None or skip or editor or (separator, encoding, decimal, sheet) != (None, None, None, None):
             raise ParameterError(
                 "--target, --skip, --separator, --encoding, --decimal, --sheet and --editor are for tables; the label "
@@ -133,15 +134,6 @@ def _draft_linked(folder: Path, people: str | None, output: Path) -> None:
         f"many rows there can be (max_rows) and what is public, then 'microtome schema confirm {file}'.",
         soft_wrap=True,
     )
-
-
-def _is_of_images(path: Path) -> bool:
-    """Whether a path is of images; a folder with files of a table in it is of a table."""
-    from microtome.images.reading import is_image_set
-    from microtome.schema.dialect import KNOWN, bare_suffix
-
-    is_of_a_table = path.is_dir() and any(bare_suffix(within) in KNOWN for within in path.rglob("*"))
-    return is_image_set(path) and not is_of_a_table
 
 
 def _summary(output: Path, schema: Schema) -> str:

@@ -62,7 +62,7 @@ def studio(
             if browser:
                 _open(address, private)
             with suppress(KeyboardInterrupt):  # how a studio is ended
-                running.run()
+                running.run(tell=lambda words: errors.print(plain(words), soft_wrap=True))
             if desk.standing is not None and desk.standing.problem:
                 errors.print(plain(f"{desk.standing.title}: {desk.standing.problem}"), soft_wrap=True)
     console.print(f"The studio has ended. Releases and what was made of them: {plain(output)}", soft_wrap=True)

@@ -1,10 +1,11 @@
-"""A forecast in a notebook: the words, a table of columns, and one over ε."""
+"""A forecast in a notebook: the words, a table of columns, and a picture and a table over ε."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
 
+from microtome.forecasting.curve_drawing import curve_picture
 from microtome.forecasting.prediction import CurvePoint, Forecast
 from microtome.forecasting.words import in_words
 
@@ -36,7 +37,7 @@ def fragment(forecast: Forecast) -> str:
     heading, verdict, *lines = (escape(line) for line in in_words(forecast))
     points = "".join(f"<li>{line}</li>" for line in lines)
     tables = _table(COLUMN_HEADINGS, column_rows(forecast)) + _table(CURVE_HEADINGS, curve_rows(forecast))
-    return f"<div><p>{heading}</p><p><b>{verdict}</b></p><ul>{points}</ul>{tables}</div>"
+    return f"<div><p>{heading}</p><p><b>{verdict}</b></p><ul>{points}</ul>{curve_picture(forecast)}{tables}</div>"
 
 
 def _curve_row(point: CurvePoint) -> list[str]:

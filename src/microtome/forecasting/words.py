@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from microtome.forecasting.attacker import Attacker
 from microtome.forecasting.columns import ColumnForecast
 from microtome.forecasting.prediction import Forecast
 
@@ -18,7 +19,7 @@ def in_words(forecast: Forecast) -> list[str]:
         heading(forecast),
         forecast.verdict.in_words,
         *what_is_learnt(forecast),
-        attacker_in_words(forecast),
+        attacker_in_words(forecast.attacker),
         cost_in_words(forecast),
     ]
 
@@ -129,11 +130,10 @@ def _useful(forecast: Forecast) -> str:
     return f"It becomes useful from about ε = {epsilon:g} on, or with more declared, fewer columns or more records."
 
 
-def attacker_in_words(forecast: Forecast) -> str:
+def attacker_in_words(found: Attacker, among: str = "in the table") -> str:
     """What the best attack on one person would reach."""
-    found = forecast.attacker
     return (
-        f"Whoever holds the file guesses whether one person is in the table, knowing everybody else, with at most "
+        f"Whoever holds the file guesses whether one person is {among}, knowing everybody else, with at most "
         f"{found.best_guess:.1%} right (a coin has 50 %); accusing 5 % of the innocent, they find at most "
         f"{found.caught:.1%} of the others."
     )

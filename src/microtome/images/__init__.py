@@ -1,4 +1,4 @@
-"""Image sets: what is public about one, its code, and its files (IDX, NPZ, folders of PNG, HDF5). No statistics."""
+"""Image sets: what is public about one, its code, and its files (IDX, NPZ, HDF5, PNG in folders and ZIP). No sums."""
 
 from microtome.images.image_code import ImageCode
 from microtome.images.image_schema import ImageSchema

@@ -1,7 +1,8 @@
-"""Folders of PNG files: one sub-folder a class, or all in one folder without labels."""
+"""Pictures in a folder, or packed as a ZIP archive: one sub-folder a class, or all in one folder without labels."""
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,36 @@ from microtome.errors import TableError
 from microtome.images.extra import pillow
 
 SUFFIXES = (".png", ".bmp", ".pgm", ".ppm", ".tif", ".tiff", ".jpg", ".jpeg")
+_BY_ARCHIVERS = "__MACOSX"
+"""A folder that macOS packs beside what it was asked to."""
 _MODES = {"1": "L", "L": "L", "P": "RGB", "RGB": "RGB", "RGBA": "RGBA", "LA": "RGBA"}
 
+Folder = Path | zipfile.Path
+"""A folder or a file, on the disk or in an archive."""
 
-def class_folders(path: Path) -> list[Path]:
+
+def read_archive(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """The same of a ZIP archive; nothing is unpacked to the disk. A folder around everything stands for no class."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            root: Folder = zipfile.Path(archive)
+            while len(folders := class_folders(root)) == 1 and not _image_files(root):
+                root = folders[0]
+            return read_folder(root)
+    except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # of passwords, of odd methods
+        raise TableError(f"{path} cannot be read as a ZIP archive: {error}") from error
+
+
+def class_folders(path: Folder) -> list[Folder]:
     """The sub-folders that stand for classes, by name; numbers in the order of numbers."""
-    folders = [child for child in path.iterdir() if child.is_dir() and not child.name.startswith(".")]
+    folders: list[Folder] = [
+        child for child in path.iterdir() if child.is_dir() and not child.name.startswith((".", _BY_ARCHIVERS))
+    ]
     numbered = all(folder.name.isdecimal() for folder in folders)
     return sorted(folders, key=lambda folder: (int(folder.name), folder.name) if numbered else (0, folder.name))
 
 
-def read_folder(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def read_folder(path: Folder) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Images and, where there are sub-folders, their names as labels."""
     folders = class_folders(path)
     if not folders:
@@ -47,12 +67,13 @@ def _is_number(name: str) -> bool:
     return name.isdecimal() and str(int(name)) == name
 
 
-def _image_files(folder: Path) -> list[Path]:
+def _image_files(folder: Folder) -> list[Folder]:
     """Images of a folder. A class may be empty: refusing that would tell it."""
-    return sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
+    files: list[Folder] = [file for file in folder.iterdir() if file.name.lower().endswith(SUFFIXES)]
+    return sorted(files, key=lambda file: file.name)
 
 
-def _read_files(files: list[Path], like: NDArray[Any] | None = None) -> list[NDArray[Any]]:
+def _read_files(files: list[Folder], like: NDArray[Any] | None = None) -> list[NDArray[Any]]:
     pixels: list[NDArray[Any]] = []
     for file in files:
         picture = _read_file(file)
@@ -66,10 +87,10 @@ def _read_files(files: list[Path], like: NDArray[Any] | None = None) -> list[NDA
     return pixels
 
 
-def _read_file(file: Path) -> NDArray[Any]:
+def _read_file(file: Folder) -> NDArray[Any]:
     image_module = pillow()
     try:
-        with image_module.open(file) as opened:
+        with file.open("rb") as stored, image_module.open(stored) as opened:
             if opened.mode.startswith("I"):
                 return np.asarray(opened).astype(np.uint16)[:, :, None]
             if opened.mode not in _MODES:

@@ -185,6 +185,13 @@ def schema_of_layout(
     return ImageSchema(height=height, width=width, channels=channels, classes=classes, **declared)
 
 
+def draft_of_layout(shape: tuple[int, int, int], dtype: str, classes: tuple[Label, ...] | None = None) -> ImageSchema:
+    """The same for somebody to correct: where the type of number stands for no range, it is that of bytes."""
+    known = dtype in _RANGES
+    declared = {} if known else dict(zip(("low", "high"), _RANGES["uint8"], strict=True))
+    return schema_of_layout(shape, dtype, classes, **declared)
+
+
 def classes_from_text(text: str) -> tuple[Label, ...]:
     """Classes as a person writes them: ``10`` for 0 … 9, or names with commas between."""
     parts = [part.strip() for part in text.split(",") if part.strip()]

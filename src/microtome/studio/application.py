@@ -12,7 +12,15 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from microtome.studio import columns_page, files_page, model_page, promise_page, report_page, table_page
+from microtome.studio import (
+    columns_page,
+    files_page,
+    images_page,
+    model_page,
+    promise_page,
+    report_page,
+    table_page,
+)
 from microtome.studio.access import Access
 from microtome.studio.desk import Desk
 from microtome.studio.guard import Guard
@@ -31,8 +39,7 @@ def how_far(request: Request) -> Response:
             "running": standing.is_running,
             "words": standing.in_words,
             "note": standing.note,
-            "done": standing.done,
-            "total": standing.total,
+            "share": standing.share,
         }
     )
 
@@ -53,7 +60,7 @@ def end(request: Request) -> Response:
 
 def make_application(desk: Desk, access: Access, end_studio: Callable[[], None]) -> ASGIApp:
     """The application of one studio."""
-    pages = (table_page, columns_page, promise_page, model_page, report_page, files_page)
+    pages = (table_page, columns_page, images_page, promise_page, model_page, report_page, files_page)
     routes = [route for one in pages for route in one.routes]
     routes += [
         Route("/under-way", how_far, methods=["GET"]),

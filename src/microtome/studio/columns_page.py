@@ -14,6 +14,7 @@ from microtome.private.first_rows import FirstRows, first_rows
 from microtome.schema import Action, Aside, Column, Kind, Schema
 from microtome.schema.column import Outside
 from microtome.schema.editing import RELEASE, with_changes, with_target
+from microtome.studio import images_page
 from microtome.studio.desk import Contents, Desk, needed
 from microtome.studio.pages import acting, desk_of, page, showing
 from microtome.studio.receiving import Form
@@ -65,6 +66,8 @@ class Line:
 def show(request: Request, form: Form) -> Response:
     """All columns, each with a form of its own."""
     desk = desk_of(request).contents
+    if desk.images is not None:
+        return images_page.show(request, form)
     return page(
         request,
         "columns.html.j2",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from microtome.errors import ParameterError
+from microtome.images import ImageSchema
 from microtome.progress import Progress
 from microtome.schema import Schema
 from microtome.studio.places import Opened, Places
@@ -33,12 +34,14 @@ class Released:
         schema: What it was made with; ``None`` if it was opened.
         options: What was promised, as options of ``mt.release``.
         told: What was said of it beforehand.
+        is_of_images: Whether it holds images.
     """
 
     path: Path
-    schema: Schema | None = None
+    schema: Schema | ImageSchema | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     told: tuple[str, ...] = ()
+    is_of_images: bool = False
 
     @property
     def stem(self) -> str:
@@ -115,12 +118,28 @@ class Reported:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Images:
+    """What is said to be public about an image set.
+
+    Attributes:
+        schema: Shape, range and classes.
+        has_labels: Whether the images have labels, so that classes must be declared.
+        is_confirmed: Whether the holder has said that all of it may be public.
+    """
+
+    schema: ImageSchema
+    has_labels: bool
+    is_confirmed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Contents:
     """What lies on the desk.
 
     Attributes:
-        table: The table that was opened.
+        table: The table, or the image set, that was opened.
         schema: What is public about it.
+        images: The same of an image set, in place of a table's schema.
         remarks: What the draft has to say of it; they tell of values, and are for the holder alone.
         num_rows: How many rows it has; public only where the relation does not protect it.
         looks: Whether the holder has asked to see rows and remarks.
@@ -133,6 +152,7 @@ class Contents:
 
     table: Opened | None = None
     schema: Schema | None = None
+    images: Images | None = None
     remarks: tuple[str, ...] = ()
     num_rows: int | None = None
     looks: bool = False
@@ -141,6 +161,19 @@ class Contents:
     fitted: Fitted | None = None
     drawn: Drawn | None = None
     reported: Reported | None = None
+
+    @property
+    def things(self) -> str:
+        """What it is all about, in the plural."""
+        is_of_images = self.images is not None or (self.released is not None and self.released.is_of_images)
+        return "images" if is_of_images else "rows"
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether what is public has yet to be confirmed."""
+        if self.images is not None:
+            return not self.images.is_confirmed
+        return self.schema is not None and self.schema.drafted
 
 
 Thing = TypeVar("Thing")
@@ -192,8 +225,13 @@ class Desk:
             self._put(self._contents)
             self._work = None
 
-    def start(self, version: str, *, title: str, page: str, work: Callable[[Progress], Contents]) -> None:
-        """Begin long work, for somebody who saw that version; what it gives is put on the desk at its end."""
+    def start(
+        self, version: str, *, title: str, page: str, work: Callable[[Progress], Contents], counts_rows: bool = False
+    ) -> None:
+        """Begin long work, for somebody who saw that version; what it gives is put on the desk at its end.
+
+        Where work ``counts_rows`` of the private table, the page that watches it shows shares and no numbers.
+        """
 
         def run(progress: Progress) -> None:
             self._put(work(progress))
@@ -201,13 +239,18 @@ class Desk:
         with self._guard:
             self._require(version)
             self._version += 1
-            self._work = Work(Standing(title=title, page=page), run)
+            self._work = Work(Standing(title=title, page=page, counts_rows=counts_rows), run)
             self._work.start()
 
     def stop(self) -> None:
         """Have work that is under way end."""
         if self._work is not None:
             self._work.stop()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether work is under way."""
+        return self._work is not None and self._work.is_under_way
 
     def wait(self) -> None:
         """Until work that is under way has ended."""

@@ -49,9 +49,10 @@ class Item:
 def items(desk: Contents) -> Iterator[Item]:
     """All there is."""
     released = desk.released
-    if desk.schema is not None and released is None:
-        who = "a draft: not public before you confirm it" if desk.schema.drafted else "public with a release"
-        yield Item(key="schema", name="schema.yaml", what="schema", content=desk.schema.to_yaml(), who=who)
+    schema = desk.schema if desk.images is None else desk.images.schema
+    if schema is not None and released is None:
+        who = "a draft: not public before you confirm it" if desk.is_draft else "public with a release"
+        yield Item(key="schema", name="schema.yaml", what="schema", content=schema.to_yaml(), who=who)
     if released is None:
         return
     if released.schema is not None:
@@ -65,7 +66,7 @@ def items(desk: Contents) -> Iterator[Item]:
     if desk.fitted is not None:
         yield Item(key="model", name=desk.fitted.path.name, what="model", content=desk.fitted.path)
     if desk.drawn is not None:
-        yield Item(key="rows", name=desk.drawn.path.name, what="synthetic rows", content=desk.drawn.path)
+        yield Item(key="rows", name=desk.drawn.path.name, what=f"synthetic {desk.things}", content=desk.drawn.path)
     if desk.reported is not None:
         who = _PRIVATE if desk.reported.of_real_rows else _PUBLIC
         yield Item(key="report", name=desk.reported.path.name, what="report", content=desk.reported.path, who=who)

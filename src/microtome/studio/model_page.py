@@ -11,13 +11,14 @@ from starlette.routing import Route
 
 from microtome.errors import ParameterError, together
 from microtome.progress import Progress
-from microtome.published import Release
-from microtome.studio.desk import Contents, Desk, Drawn, Fitted, Tuned, needed
+from microtome.published import Artefact, Release
+from microtome.studio.desk import Contents, Desk, Drawn, Fitted, Released, Tuned, needed
 from microtome.studio.pages import acting, desk_of, page, showing
 from microtome.studio.receiving import Form
 
 HERE = "/model"
 ENDINGS = (".csv", ".csv.gz", ".parquet")
+IMAGE_ENDINGS = (".npz", ".png")
 _TRIALS = 10
 _RELEASE = "make a release, or open one,"
 
@@ -25,8 +26,13 @@ _RELEASE = "make a release, or open one,"
 def show(request: Request, form: Form) -> Response:
     """What was fitted and drawn, and forms for both."""
     desk = desk_of(request).contents
-    rows = None if desk.released is None else round(Release.load(desk.released.path, verify=False).num_records)
-    return page(request, "model.html.j2", here=HERE, given=form, rows=rows, endings=ENDINGS, trials=_TRIALS)
+    rows = None if desk.released is None else round(Artefact.load(desk.released.path, verify=False).num_records)
+    endings = _endings(desk.things)
+    return page(request, "model.html.j2", here=HERE, given=form, rows=rows, endings=endings, trials=_TRIALS)
+
+
+def _endings(things: str) -> tuple[str, ...]:
+    return IMAGE_ENDINGS if things == "images" else ENDINGS
 
 
 def fit(desk: Desk, form: Form) -> None:
@@ -41,7 +47,7 @@ def fit(desk: Desk, form: Form) -> None:
     def work(progress: Progress) -> Contents:
         from microtome.synthesis import Synthesizer
 
-        settings = replace(_settings(tuned), **({} if steps is None else {"steps": steps}))
+        settings = _settings(released, tuned, {} if steps is None else {"steps": steps})
         model = Synthesizer(settings, random_state=seed).fit(released.path, progress=progress)
         result = model.fit_
         assert result is not None
@@ -56,11 +62,13 @@ def fit(desk: Desk, form: Form) -> None:
     desk.start(form["version"], title="The fit", page=HERE, work=work)
 
 
-def _settings(tuned: Tuned | None) -> Any:
-    """Settings that were searched for, or the usual ones."""
-    from microtome.training import FitSettings
+def _settings(released: Released, tuned: Tuned | None, changes: dict[str, Any]) -> Any:
+    """Settings that were searched for, or the usual ones, with changes."""
+    from microtome.training import FitSettings, settings_for
 
-    return FitSettings() if tuned is None else FitSettings.load(tuned.path)
+    if tuned is None:
+        return settings_for(Artefact.load(released.path, verify=False), changes)
+    return replace(FitSettings.load(tuned.path), **changes)
 
 
 def tune(desk: Desk, form: Form) -> None:
@@ -96,8 +104,9 @@ def draw(desk: Desk, form: Form) -> None:
         with attempts:
             seed = form.whole("seed") if form["seed"] else None
         with attempts:
-            if form["ending"] not in ENDINGS:
-                raise ParameterError(f"rows are written to {', '.join(ENDINGS)}, not to {form['ending']!r}")
+            endings = _endings(desk.contents.things)
+            if form["ending"] not in endings:
+                raise ParameterError(f"what is drawn is written to {', '.join(endings)}, not to {form['ending']!r}")
     where, safe = tuple(form.lines("where")), bool(form["spreadsheet_safe"])
 
     def work(progress: Progress) -> Contents:
@@ -112,7 +121,7 @@ def draw(desk: Desk, form: Form) -> None:
         done = Drawn(path=path, rows=rows, where=where, seed=seed, spreadsheet_safe=safe)
         return replace(desk.contents, drawn=done, reported=None)
 
-    desk.start(form["version"], title="Drawing rows", page=HERE, work=work)
+    desk.start(form["version"], title=f"Drawing {desk.contents.things}", page=HERE, work=work)
 
 
 routes = [

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from microtome.accounting import Account, Ledger, Neighbours
+from microtome.accounting import Account, Event, Ledger, Neighbours
 from microtome.card import account_in_words
 from microtome.errors import BudgetError, ParameterError, together
 from microtome.forecasting import Forecast, forecast
+from microtome.forecasting.curve_drawing import curve_picture
+from microtome.forecasting.image_prediction import NOT_FORETOLD, forecast_images
 from microtome.forecasting.page import COLUMN_HEADINGS, CURVE_HEADINGS, column_rows, curve_rows
-from microtome.forecasting.words import attacker_in_words, cost_in_words, heading, what_is_learnt
+from microtome.forecasting.words import attacker_in_words, cost_in_words, heading, on_epsilon, what_is_learnt
+from microtome.images import ImageSchema
 from microtome.schema import Schema
+from microtome.settings import PrivacySettings
 from microtome.studio.places import Opened
 from microtome.studio.receiving import Form
 
@@ -61,10 +66,11 @@ class Outlook:
         learnt: How much would come through.
         attacker: What the best attack would reach.
         cost: What it would take.
-        columns: A table of columns, its headings first.
-        curve: A table over ε, its headings first.
         ledger: What would stand in the book afterwards.
         refusal: Why the book would refuse it; empty where it would not.
+        columns: A table of columns, its headings first; nothing for images.
+        curve: A table over ε, its headings first; nothing for images.
+        picture: The same drawn, as HTML.
     """
 
     heading: str
@@ -73,26 +79,45 @@ class Outlook:
     learnt: list[str]
     attacker: str
     cost: str
-    columns: list[list[str]]
-    curve: list[list[str]]
     ledger: list[str]
     refusal: str
+    columns: list[list[str]] = field(default_factory=list)
+    curve: list[list[str]] = field(default_factory=list)
+    picture: str = ""
 
 
 def outlook(table: Opened, schema: Schema, rows: int, options: dict[str, Any]) -> Outlook:
     """What is foretold, and what would stand in the book."""
     with _ONE_AT_A_TIME:  # a slider asks more often than there are processors
         found = _foretold(schema, rows, tuple(options.items()))
-        after, refusal = _afterwards(table, found)
+        after, refusal = _afterwards(table, found.release.settings, found.release.events)
         return Outlook(
             heading=heading(found),
             verdict=found.verdict.in_words,
             grade=str(found.verdict),
             learnt=what_is_learnt(found),
-            attacker=attacker_in_words(found),
+            attacker=attacker_in_words(found.attacker),
             cost=cost_in_words(found),
+            ledger=account_in_words(after),
+            refusal=refusal,
             columns=[list(COLUMN_HEADINGS), *column_rows(found)],
             curve=[list(CURVE_HEADINGS), *curve_rows(found)],
+            picture=curve_picture(found),
+        )
+
+
+def outlook_of_images(images: Opened, schema: ImageSchema, number: int, options: dict[str, Any]) -> Outlook:
+    """The same for images, of which it is not foretold what will be learnt."""
+    with _ONE_AT_A_TIME:
+        found = forecast_images(schema, images=number, **options)
+        after, refusal = _afterwards(images, found.settings, found.events)
+        return Outlook(
+            heading=found.heading,
+            verdict="What an attacker gains is known beforehand; how good the images will be is not.",
+            grade="",
+            learnt=[NOT_FORETOLD, *on_epsilon(found.settings.epsilon)],
+            attacker=attacker_in_words(found.attacker, "among the images"),
+            cost="",
             ledger=account_in_words(after),
             refusal=refusal,
         )
@@ -103,9 +128,9 @@ def standing_in_book(table: Opened) -> Account:
     return Ledger(table.ledger).account(table.dataset, delta=_DELTA)
 
 
-def _afterwards(table: Opened, found: Forecast) -> tuple[Account, str]:
+def _afterwards(table: Opened, settings: PrivacySettings, events: Sequence[Event]) -> tuple[Account, str]:
     """How the table would stand in its book, and whether the book would have it."""
-    book, settings, events = Ledger(table.ledger), found.release.settings, found.release.events
+    book = Ledger(table.ledger)
     try:
         book.check(table.dataset, events, neighbours=settings.neighbours)
         refusal = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -12,14 +13,24 @@ from starlette.routing import Route
 from microtome.accounting import Ledger, Neighbours
 from microtome.api import release
 from microtome.card import account_in_words
-from microtome.errors import together
+from microtome.errors import ParameterError, together
 from microtome.failure import in_words
+from microtome.images import ImageSchema
 from microtome.progress import Progress
-from microtome.published import Release, ReleaseKind, promise_in_words, unlearnt_in_words
+from microtome.published import Artefact, ReleaseKind, promise_in_words, unlearnt_in_words
+from microtome.schema import Schema
 from microtome.settings import RunSettings
 from microtome.studio.desk import Contents, Desk, Released, needed
 from microtome.studio.pages import acting, desk_of, page, showing, template_named
-from microtome.studio.promise import number_of_rows, outlook, promised, standing_in_book
+from microtome.studio.places import Opened
+from microtome.studio.promise import (
+    Outlook,
+    number_of_rows,
+    outlook,
+    outlook_of_images,
+    promised,
+    standing_in_book,
+)
 from microtome.studio.receiving import Form
 
 HERE = "/promise"
@@ -49,7 +60,7 @@ def _made(desk: Contents) -> list[str]:
     """What the release on the desk promises, in words."""
     if desk.released is None:
         return []
-    opened = Release.load(desk.released.path)
+    opened = Artefact.load(desk.released.path)
     return [*promise_in_words(opened), *unlearnt_in_words(opened)]
 
 
@@ -57,16 +68,22 @@ def foretell(request: Request) -> Response:
     """The forecast of what is typed, as a piece of the page."""
     desk, form = desk_of(request).contents, Form(dict(request.query_params))
     try:
-        table, schema = needed(desk.table, "open a table"), needed(desk.schema, "open a table")
+        table = needed(desk.table, "open a table")
         with together() as attempts:
             with attempts:
                 options = promised(form)
             with attempts:
                 rows = number_of_rows(form, desk.num_rows)
-        found, problem = outlook(table, schema, rows, options), ""
+        found, problem = _outlook(desk, table, rows, options), ""
     except Exception as error:
         found, problem = None, in_words(error)
     return HTMLResponse(template_named("forecast.html.j2").render(found=found, problem=problem))
+
+
+def _outlook(desk: Contents, table: Opened, rows: int, options: dict[str, Any]) -> Outlook:
+    if desk.images is not None:
+        return outlook_of_images(table, desk.images.schema, rows, options)
+    return outlook(table, needed(desk.schema, "open a table"), rows, options)
 
 
 def set_budget(desk: Desk, form: Form) -> None:
@@ -86,9 +103,15 @@ def set_budget(desk: Desk, form: Form) -> None:
 
 def make(desk: Desk, form: Form) -> None:
     """Release the table: the one private step."""
-    table = needed(desk.contents.table, "open a table")
-    schema, options = needed(desk.contents.schema, "open a table"), promised(form)
-    anyway = bool(form["anyway"])
+    table, images = needed(desk.contents.table, "open a table"), desk.contents.images
+    schema: Schema | ImageSchema
+    if images is None:
+        schema, options = needed(desk.contents.schema, "open a table"), promised(form)
+        options["anyway"] = bool(form["anyway"])
+    elif images.is_confirmed:
+        schema, options = images.schema, promised(form)
+    else:
+        raise ParameterError("nothing was done: confirm what is public about the images first")
 
     def work(progress: Progress) -> Contents:
         said: list[str] = []
@@ -101,16 +124,15 @@ def make(desk: Desk, form: Form) -> None:
             table.path,
             schema,
             **options,
-            anyway=anyway,
             output=output,
             ledger=table.ledger,
             dataset=table.dataset,
             run=RunSettings(progress=progress, tell=tell),
         )
-        done = Released(path=output, schema=schema, options={**options, "anyway": anyway}, told=tuple(said))
+        done = Released(path=output, schema=schema, options=options, told=tuple(said), is_of_images=images is not None)
         return replace(desk.contents, released=done, tuned=None, fitted=None, drawn=None, reported=None)
 
-    desk.start(form["version"], title="The release", page=HERE, work=work)
+    desk.start(form["version"], title="The release", page=HERE, work=work, counts_rows=True)
 
 
 routes = [

@@ -95,16 +95,20 @@ def _lines(desk: Contents) -> Iterator[str]:
     if desk.table is not None and released.schema is not None:
         yield from _released(desk.table, released)
     else:
-        yield f"release = mt.Release.load({released.path.name!r})"
+        kind = "ImageRelease" if released.is_of_images else "Release"
+        yield f"release = mt.{kind}.load({released.path.name!r})"
     if desk.tuned is not None:
         yield from _tuned(desk.tuned)
     if desk.fitted is not None:
-        yield from _fitted(desk.fitted)
+        yield from _fitted(desk.fitted, "ImageFitSettings" if released.is_of_images else "FitSettings")
         if desk.drawn is not None:
             yield from _drawn(desk.drawn)
     if desk.drawn is not None and desk.reported is not None:
         real = repr(desk.table.named) if desk.reported.of_real_rows and desk.table is not None else "None"
-        yield f"report = mt.report({real}, {desk.drawn.path.name!r}, release=release)"
+        if released.is_of_images:
+            yield "from microtome.evaluation.images import report_images"
+        compare = "report_images" if released.is_of_images else "mt.report"
+        yield f"report = {compare}({real}, {desk.drawn.path.name!r}, release=release)"
         yield f"report.save({desk.reported.path.name!r})"
 
 
@@ -133,8 +137,8 @@ def _tuned(tuned: Tuned) -> Iterator[str]:
     yield f"trials[0].settings.save({tuned.path.name!r})"
 
 
-def _fitted(fitted: Fitted) -> Iterator[str]:
-    settings = "mt.FitSettings()" if fitted.settings is None else f"mt.FitSettings.load({fitted.settings.name!r})"
+def _fitted(fitted: Fitted, kind: str) -> Iterator[str]:
+    settings = f"mt.{kind}()" if fitted.settings is None else f"mt.{kind}.load({fitted.settings.name!r})"
     if fitted.steps is not None:
         yield "from dataclasses import replace"
         settings = f"replace({settings}, steps={fitted.steps})"

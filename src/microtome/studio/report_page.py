@@ -25,20 +25,21 @@ def show(request: Request, form: Form) -> Response:
 
 def make(desk: Desk, form: Form) -> None:
     """Compare the rows with the release, or with the table."""
-    drawn, released = needed(desk.contents.drawn, "draw rows"), needed(desk.contents.released, "make a release")
-    table = desk.contents.table
+    drawn = needed(desk.contents.drawn, f"draw {desk.contents.things}")
+    released, table = needed(desk.contents.released, "make a release"), desk.contents.table
     real = form["against"] == "table"
     if real and table is None:
-        raise ParameterError("open the table that the release was made of")
+        raise ParameterError("open what the release was made of")
     if real and not form["alone"]:
-        raise ParameterError("tick the box that says who is looking: the report will show figures of private rows")
+        raise ParameterError("tick the box that says who is looking: the report will be on private rows or pictures")
 
     def work(progress: Progress) -> Contents:
         from microtome.evaluation import report
+        from microtome.evaluation.images import report_images
 
-        made = report(
-            table.path if real and table is not None else None, drawn.path, release=released.path, progress=progress
-        )
+        compare = report_images if released.is_of_images else report
+        private = table.path if real and table is not None else None
+        made = compare(private, drawn.path, release=released.path, progress=progress)
         path = desk.places.report(released.stem, of_real_rows=real)
         made.save(path)
         return replace(desk.contents, reported=Reported(path=path, of_real_rows=real, headline=made.headline))

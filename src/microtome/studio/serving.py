@@ -36,13 +36,28 @@ class Studio:
     server: uvicorn.Server
     listening: socket.socket
 
-    def run(self) -> None:
-        """Answer until it is ended; then stop work that is under way, and wait for it."""
+    def run(self, tell: Callable[[str], None] = lambda _: None) -> None:
+        """Answer until it is ended; then stop work that is under way, and wait for it.
+
+        Args:
+            tell: Told why it takes so long, if somebody is impatient.
+        """
         try:
             self.server.run(sockets=[self.listening])
         finally:
-            self.desk.stop()
-            self.desk.wait()
+            self.finish(tell)
+
+    def finish(self, tell: Callable[[str], None] = lambda _: None) -> None:
+        """Stop work that is under way, and wait for it however often Ctrl-C is pressed.
+
+        Whoever removed the private folder before that would take the table away under a release that may be paid for.
+        """
+        while self.desk.is_busy:
+            try:
+                self.desk.stop()
+                self.desk.wait()
+            except KeyboardInterrupt:
+                tell("Work is still being ended, so that nothing is lost or left half-done; wait a moment.")
 
     def end(self) -> None:
         """Have it end soon."""
@@ -68,7 +83,10 @@ def studio_at(port: int, desk: Desk) -> Iterator[Studio]:
         )
         studio = Studio(access=access, desk=desk, server=uvicorn.Server(config), listening=listening)
         ends.append(studio.end)
-        yield studio
+        try:
+            yield studio
+        finally:
+            studio.finish()
 
 
 def _bind(listening: socket.socket, port: int) -> None:

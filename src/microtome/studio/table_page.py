@@ -10,14 +10,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from microtome.data_kind import is_of_images
 from microtome.demo import population, population_schema, write_people
+from microtome.errors import ParameterError
 from microtome.failure import in_words
 from microtome.file_kind import kind_of
+from microtome.images import read_images
+from microtome.images.image_schema import draft_of_layout
 from microtome.private.draft import Draft, draft
 from microtome.private.first_rows import number_of_rows
 from microtome.progress import Progress
-from microtome.published import Release
-from microtome.studio.desk import Contents, Desk, Released
+from microtome.published import Artefact, ImageRelease, Release
+from microtome.studio.desk import Contents, Desk, Images, Released
 from microtome.studio.pages import REFUSED, acting, desk_of, page, showing
 from microtome.studio.places import Opened
 from microtome.studio.receiving import Form, receive_file
@@ -60,26 +64,52 @@ async def open_upload(request: Request) -> Response:
 
 def _open(desk: Desk, version: str, opened: Opened, known: Draft | None = None) -> None:
     if opened.path.is_file() and kind_of(opened.path) == "a release":
-        release = Release.load(opened.path)
-        kept = desk.places.kept(release.path) if opened.is_copy else release.path
-        desk.change(version, Contents(released=Released(path=kept)))
+        desk.change(version, Contents(released=_released(desk, opened)))
         return
 
     def work(progress: Progress) -> Contents:
-        progress("looking at its columns", 0, 2)
         try:
-            drafted = known or draft(opened.path)
-            progress("counting its rows", 1, 2)
-            counted = number_of_rows(opened.path, drafted.schema)
+            found = _images(opened) if is_of_images(opened.path) else _table(opened, known, progress)
         except BaseException:
             desk.places.forget(opened)
             raise
         before = desk.contents.table
         if before is not None:
             desk.places.forget(before)
-        return Contents(table=opened, schema=drafted.schema, remarks=drafted.remarks, num_rows=counted)
+        return found
 
-    desk.start(version, title=f"Reading {opened.path.name}", page=_NEXT, work=work)
+    desk.start(version, title=f"Reading {opened.path.name}", page=_NEXT, work=work, counts_rows=True)
+
+
+def _released(desk: Desk, opened: Opened) -> Released:
+    """A release to go on with, of a table or of images."""
+    release = Artefact.load(opened.path)
+    match release:
+        case Release() | ImageRelease():
+            kept = desk.places.kept(release.file) if opened.is_copy else release.file
+            return Released(path=kept, is_of_images=isinstance(release, ImageRelease))
+        case _:
+            raise ParameterError(
+                f"{opened.path.name} is a release of {release.holds}, which is for the command line: 'microtome fit "
+                "--help'"
+            )
+
+
+def _table(opened: Opened, known: Draft | None, progress: Progress) -> Contents:
+    progress("looking at its columns", 0, 2)
+    drafted = known or draft(opened.path)
+    progress("counting its rows", 1, 2)
+    counted = number_of_rows(opened.path, drafted.schema)
+    return Contents(table=opened, schema=drafted.schema, remarks=drafted.remarks, num_rows=counted)
+
+
+def _images(opened: Opened) -> Contents:
+    """The layout of the file is all that is taken from it; classes are for the holder to declare."""
+    images = read_images(opened.path)
+    layout = draft_of_layout(images.shape, images.pixels.dtype.name)
+    return Contents(
+        table=opened, images=Images(schema=layout, has_labels=images.labels is not None), num_rows=len(images)
+    )
 
 
 routes = [

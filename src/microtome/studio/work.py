@@ -37,6 +37,7 @@ class Standing:
         total: Units in all, where that is known.
         note: How well it goes.
         problem: What stopped it.
+        counts_rows: Whether its units are rows of the private table, whose number may be what is protected.
     """
 
     title: str
@@ -47,6 +48,7 @@ class Standing:
     total: int | None = None
     note: str = ""
     problem: str = ""
+    counts_rows: bool = False
 
     @property
     def is_running(self) -> bool:
@@ -58,10 +60,19 @@ class Standing:
                 return False
 
     @property
+    def share(self) -> float | None:
+        """How far it is, from 0 to 1, where that is known."""
+        return min(self.done / self.total, 1.0) if self.total else None
+
+    @property
     def in_words(self) -> str:
         """How far it is."""
+        if not self.part:
+            return "…"
+        if self.counts_rows:
+            return self.part if self.share is None else f"{self.part}: {self.share:.0%}"
         whole = "" if self.total is None else f" of {self.total:,}"
-        return f"{self.part}: {self.done:,}{whole}" if self.part else "…"
+        return f"{self.part}: {self.done:,}{whole}"
 
 
 @dataclass(eq=False)
@@ -82,6 +93,11 @@ class Work:
         """Begin."""
         self._thread = threading.Thread(target=self._work, name=f"studio: {self.standing.title}")
         self._thread.start()
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether its thread is at it."""
+        return self._thread is not None and self._thread.is_alive()
 
     def stop(self) -> None:
         """Have it end at its next step, as by Ctrl-C."""

@@ -72,6 +72,7 @@ class BalancedDraws:
         members, step = pool.choose(count, rng), self._block_rows
         if self._share and pool is not self._pool:
             self._expect(pool)
+        pool, members = pool.narrowed(members)
         drawn = np.zeros((len(self._starts), count), np.int64)
         for start in range(0, count, step):
             block = pool, members[start : start + step], drawn[:, start : start + step], rng

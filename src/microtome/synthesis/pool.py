@@ -86,6 +86,16 @@ class Pool:
         rng.shuffle(chosen)
         return chosen
 
+    def narrowed(self, members: Ints) -> tuple[Pool, Ints]:
+        """These members alone, and their places among themselves: few rows need few of many tables.
+
+        All of them stay together where most of them are asked for.
+        """
+        if 2 * len(members) >= len(self.weights):
+            return self, members
+        found, places = np.unique(members, return_inverse=True)
+        return Pool(levels=self.levels[found], weights=self.weights[found], units=self.units), places
+
     @cached_property
     def tables(self) -> list[AliasTable]:
         """What to draw the units of every column from, given the member."""

@@ -121,7 +121,7 @@ all("[data-work]").forEach((box) => {
     try {
       const standing = await (await fetch("/under-way")).json();
       if (!standing.running) return location.assign(box.dataset.work);
-      if (standing.total) { bar.max = standing.total; bar.value = standing.done; } else bar.removeAttribute("value");
+      if (standing.share === null) bar.removeAttribute("value"); else bar.value = standing.share;
       one("[data-words]", box).textContent = standing.words;
       one("[data-note]", box).textContent = standing.note;
     } catch {
