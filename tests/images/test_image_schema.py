@@ -39,6 +39,7 @@ def test_the_document_survives_yaml(tmp_path: Path) -> None:
         ({"classes": [1, 1]}, "name one twice"),
         ({"classes": "ab"}, "list of labels"),
         ({"components": 65}, "from 1 to the 64"),
+        ({"aligned": "yes"}, "true or false"),
         ({"colour": 1}, "unknown key 'colour'"),
         ({"microtome-image-schema": 2}, "version 2"),
     ],

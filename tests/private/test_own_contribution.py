@@ -193,8 +193,8 @@ def test_tables_of_three_columns(num_rows: int) -> None:
 
 
 IMAGE_SCHEMAS = [
-    ImageSchema(height=28, width=28, low=0.0, high=1.0, components=components, classes=(0, 1, 2))
-    for components in (2, 100)
+    ImageSchema(height=28, width=28, low=0.0, high=1.0, components=components, classes=(0, 1, 2), aligned=aligned)
+    for components, aligned in ((2, False), (100, False), (20, True))
 ]
 
 
@@ -205,7 +205,7 @@ def images_on_edges(num_images: int, schema: ImageSchema) -> ImageSet:
     return ImageSet.from_arrays(pixels, np.arange(num_images) % 3)
 
 
-@pytest.mark.parametrize("schema", IMAGE_SCHEMAS, ids=["2 components", "100 components"])
+@pytest.mark.parametrize("schema", IMAGE_SCHEMAS, ids=["2 components", "100 components", "aligned"])
 @pytest.mark.parametrize("num_images", SIZES)
 def test_sums_over_images(schema: ImageSchema, num_images: int) -> None:
     images = images_on_edges(num_images, schema)

@@ -1,5 +1,6 @@
 """Images fitted: moments denoised, a generator that starts at them, losses, checkpoints, models on disk."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 from microtome.accounting import Neighbours
+from microtome.adaptation.target_moments import TargetMoments
 from microtome.demo import digit_images
 from microtome.errors import ModelError, ParameterError, ReleaseError
 from microtome.generators.image import ImageNetworkSettings
@@ -104,7 +106,7 @@ def test_refinement_lowers_the_loss_of_the_start(per_class: bool, releases: dict
         with torch.no_grad():
             random = torch.Generator().manual_seed(5)
             latent = torch.randn(2000, generator.latent_dim, generator=random)
-            drawn = [generator.components(generator(latent, torch.full((2000,), v))) for v in range(10)]
+            drawn = [generator.encoded(latent, torch.full((2000,), v)) for v in range(10)]
             scores.append(sum(float(loss(rows / release.radius, v, random)) for v, rows in enumerate(drawn)))
     assert scores[1] < 0.8 * scores[0]
 
@@ -117,6 +119,37 @@ def test_synthetic_digits_teach_a_classifier_the_real_ones(
     assert drawn.pixels.dtype == np.uint8
     assert drawn.pixels.max() <= 16
     assert nearest_mean_accuracy(drawn, digits[0]) > 0.8
+
+
+@pytest.mark.parametrize("kind", ["aggregates", "records"])
+def test_aligned_images_are_put_back_where_they_were(
+    kind: str, digits: tuple[ImageSet, ImageSchema], tmp_path: Path
+) -> None:
+    """Digits in two places: what is drawn of a class is in both, and not a blur of both in the middle."""
+    images, schema = digits
+    rng = np.random.default_rng(0)
+    moved = np.zeros((len(images), 16, 16, 1), np.uint8)
+    for place, (across, digit) in enumerate(zip(rng.integers(0, 2, len(images)) * 8, images.pixels, strict=True)):
+        moved[place, 4:12, across : across + 8] = digit
+    wide = replace(schema, height=16, width=16, components=60, aligned=True)
+    release = publish_images(
+        ImageSet(pixels=moved, labels=images.labels), wide, tmp_path / "r", epsilon=50.0, kind=kind
+    )
+    drawn = Synthesizer(QUICK, random_state=0).fit(release).sample(500, random_state=0)
+    light = drawn.pixels[..., 0].astype(float).sum(axis=1)
+    centres = light @ np.arange(16) / np.maximum(light.sum(axis=1), 1.0)
+    assert centres.std() > 1.2
+    assert centres.mean() == pytest.approx(7.5, abs=1.0)
+    with pytest.raises(ModelError, match="aligned"):
+        TargetMoments.of_release(
+            publish_images(
+                ImageSet(pixels=moved, labels=None),
+                replace(wide, classes=None),
+                tmp_path / "unlabelled",
+                epsilon=50.0,
+                kind=kind,
+            )
+        )
 
 
 @pytest.mark.parametrize("loss", ["wasserstein", "algorithm1", "kernel"])

@@ -65,6 +65,11 @@ class TargetMoments:
                 f"the target's release has {release.schema.num_classes} classes; adaptation is for targets without "
                 "labels. With labels, train on images sampled from a model of the release"
             )
+        if release.schema.aligned:
+            raise ModelError(
+                "the target's release is of aligned images; adaptation looks at images as they are: release them with "
+                "'aligned: false' in their schema"
+            )
         match release:
             case ImageRowsRelease():
                 return cls._of_rows(release)

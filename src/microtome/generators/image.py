@@ -4,7 +4,8 @@
 
 ``bend`` and the convolutions begin at zero, so that before any training the generator draws exactly from a Gaussian
 of the class's mean and covariance, and training has only to repair what that leaves wrong. The convolutions are shared
-by all classes, which tell them apart by a bias, or there is a stack for each class.
+by all classes, which tell them apart by a bias, or there is a stack for each class. Of aligned images five of the
+numbers are a pose, and what is drawn is put where it says, last of all.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 
 from microtome.errors import require_whole
 from microtome.images import ImageCode
+from microtome.images.frame import SMALLEST_SIZE, STILL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +52,12 @@ class ImageGenerator(nn.Module):
         shape: Height, width and channels.
         num_classes: Number of classes.
         settings: Shape of the network.
+        pose_weights: Of aligned images, what the numbers of a pose are multiplied by.
     """
 
     plane: Tensor
     offset: Tensor
+    pose_weights: Tensor
 
     def __init__(
         self,
@@ -62,13 +66,15 @@ class ImageGenerator(nn.Module):
         shape: tuple[int, int, int],
         num_classes: int,
         settings: ImageNetworkSettings,
+        pose_weights: Float[Tensor, " p"],
     ) -> None:
         super().__init__()
         self.settings, self.shape, self.num_classes = settings, shape, num_classes
         channels = shape[2]
-        self.latent_dim = len(plane) * channels
+        self.latent_dim = len(plane) * channels + len(pose_weights)
         self.register_buffer("plane", plane)
         self.register_buffer("offset", offset)
+        self.register_buffer("pose_weights", pose_weights, persistent=False)
         self.means = nn.Parameter(torch.zeros(num_classes, self.latent_dim))
         self.factors = nn.Parameter(torch.zeros(num_classes, self.latent_dim, self.latent_dim))
         self.bend = nn.Sequential(
@@ -83,7 +89,8 @@ class ImageGenerator(nn.Module):
     def of(cls, code: ImageCode, settings: ImageNetworkSettings) -> Self:
         """The generator of images in a code."""
         plane, offset = (torch.tensor(array, dtype=torch.float32) for array in (code.plane, code.offset))
-        return cls(plane, offset, code.schema.shape, code.schema.num_classes, settings)
+        weights = torch.tensor(code.pose_weights if code.schema.aligned else [], dtype=torch.float32)
+        return cls(plane, offset, code.schema.shape, code.schema.num_classes, settings, weights)
 
     @torch.no_grad()
     def start_at(self, means: Float[Tensor, "v d"], factors: Float[Tensor, "v d d"]) -> None:
@@ -93,15 +100,31 @@ class ImageGenerator(nn.Module):
 
     def forward(self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b c h w"]:
         """Images in units of the range, 0 to 1."""
+        images, poses = self._drawn(latent, classes)
+        return placed(images, poses) if poses.shape[1] else images
+
+    def encoded(self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b d"]:
+        """The images as they are released: components of what their frames show, and poses."""
+        images, poses = self._drawn(latent, classes)
+        still = torch.as_tensor(STILL, dtype=poses.dtype)[: poses.shape[1]]
+        return torch.cat([self.components(images), (poses - still) * self.pose_weights], dim=1)
+
+    def _drawn(
+        self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]
+    ) -> tuple[Float[Tensor, "b c h w"], Float[Tensor, "b p"]]:
+        """Images before they are put where they belong, and their poses; poses of no numbers if not aligned."""
         bent = latent + self.bend(latent)
-        components = self.means[classes]
+        rows = self.means[classes]
         for number in _present(classes):
             mine = classes == number
-            components = components.index_put((mine,), bent[mine] @ self.factors[number].T, accumulate=True)
+            rows = rows.index_put((mine,), bent[mine] @ self.factors[number].T, accumulate=True)
         height, width, channels = self.shape
-        planes = components.view(-1, len(self.plane)) @ self.plane
+        shown = len(self.plane) * channels
+        planes = rows[:, :shown].reshape(-1, len(self.plane)) @ self.plane
         images = planes.view(-1, channels, height, width) + self.offset[:, None, None]
-        return (images + self._convolved(images, classes)).clamp(0.0, 1.0)
+        poses = rows[:, shown:] / self.pose_weights
+        still = torch.as_tensor(STILL, dtype=poses.dtype)[: poses.shape[1]]
+        return (images + self._convolved(images, classes)).clamp(0.0, 1.0), poses + still
 
     def _convolved(self, images: Float[Tensor, "b c h w"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b c h w"]:
         if not self.settings.per_class:
@@ -116,6 +139,17 @@ class ImageGenerator(nn.Module):
         """The encoded images."""
         centred = (images - self.offset[:, None, None]).flatten(2)
         return torch.as_tensor((centred @ self.plane.T).flatten(1))
+
+
+def placed(images: Float[Tensor, "b c h w"], poses: Float[Tensor, "b 5"]) -> Float[Tensor, "b c h w"]:
+    """What frames show, put where poses say: ``microtome.images.frame.Frame.placed`` with gradients."""
+    cx, cy, slant, wide, high = poses.unbind(1)
+    cx, cy, slant = cx.clamp(-1.0, 1.0), cy.clamp(-1.0, 1.0), slant.clamp(-1.0, 1.0)
+    wide, high = wide.clamp(SMALLEST_SIZE, 2.0), high.clamp(SMALLEST_SIZE, 2.0)
+    across = torch.stack([1.0 / wide, -slant / wide, (slant * cy - cx) / wide], dim=1)
+    down = torch.stack([torch.zeros_like(high), 1.0 / high, -cy / high], dim=1)
+    places = nn.functional.affine_grid(torch.stack([across, down], dim=1), list(images.shape), align_corners=False)
+    return nn.functional.grid_sample(images, places, padding_mode="border", align_corners=False)
 
 
 def _present(classes: Int[Tensor, " b"]) -> list[int]:

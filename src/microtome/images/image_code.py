@@ -6,7 +6,8 @@ noise need not be spent on the rest. The basis is a formula: it is public and le
 
     z = B·(p − mean)/(high − low),   B orthonormal rows (d × pixels)
 
-An image's *contrast* ‖z‖/√pixels lies between 0 and 1.
+An image's *contrast* ‖z‖/√pixels lies between 0 and 1. Of aligned images the components are those of what their frames
+show, and five more say where these are (``microtome.images.frame``).
 
 Pixels and basis are on grids of powers of two, so that the product is exact and an image has the same components
 whatever images it is encoded with (``microtome.schema.fixed_point``).
@@ -21,12 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from microtome.images.frame import PIXEL_BITS, POSE_DIM, POSE_WEIGHTS, STILL, Frame, bounded
 from microtome.images.image_schema import ImageSchema
 from microtome.schema.fixed_point import on_grid, spare_bits
 
 Floats = NDArray[np.float64]
-_PIXEL_BITS = 20
-"""Pixels are told apart to a millionth of their range."""
 
 
 class ImageCode:
@@ -42,7 +42,7 @@ class ImageCode:
         rows, columns = cosines(schema.height), cosines(schema.width)
         order = _by_frequency(schema.height, schema.width)[: schema.num_components]
         basis = np.stack([np.outer(rows[u], columns[v]).ravel() for u, v in order])
-        return on_grid(basis, spare_bits(_PIXEL_BITS, basis.shape[1]))
+        return on_grid(basis, spare_bits(PIXEL_BITS, basis.shape[1]))
 
     @property
     def largest(self) -> float:
@@ -50,7 +50,19 @@ class ImageCode:
         low, high = self.schema.low, self.schema.high
         mean = np.array(self.schema.mean or (low,))
         reach = float(np.maximum(high - mean, mean - low).max()) / (high - low)
-        return reach * sqrt(self.schema.height * self.schema.width * self.schema.channels)
+        pixels = self.schema.height * self.schema.width
+        posed = float(np.square(self.pose_weights).sum()) if self.schema.aligned else 0.0
+        return sqrt(reach**2 * pixels * self.schema.channels + posed)
+
+    @property
+    def pose_weights(self) -> Floats:
+        """What the numbers of a pose are multiplied by in an encoded image."""
+        return on_grid(POSE_WEIGHTS * sqrt(self.schema.height * self.schema.width), 4)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """Where images of this size stand."""
+        return Frame(self.schema.height, self.schema.width)
 
     @property
     def offset(self) -> Floats:
@@ -62,16 +74,29 @@ class ImageCode:
     def encode(self, pixels: NDArray[Any]) -> Floats:
         """Components of images (n × height × width × channels)."""
         low, high = self.schema.low, self.schema.high
-        unit = (pixels.astype(np.float64) - low) / (high - low) - self.offset
-        planes = on_grid(unit, _PIXEL_BITS).transpose(0, 3, 1, 2).reshape(len(pixels) * self.schema.channels, -1)
-        return (planes @ self.plane.T).reshape(len(pixels), self.schema.dim)
+        unit = (pixels.astype(np.float64) - low) / (high - low)
+        if not self.schema.aligned:
+            return self._components((unit - self.offset).transpose(0, 3, 1, 2))
+        planes = on_grid(unit, PIXEL_BITS).transpose(0, 3, 1, 2)
+        light = on_grid(planes.sum(axis=1) / self.schema.channels, PIXEL_BITS).reshape(len(planes), -1)
+        poses = self.frame.poses(light)
+        seen = self.frame.upright(planes, poses) - self.offset[:, None, None]
+        return np.concatenate([self._components(seen), (poses - STILL) * self.pose_weights], axis=1)
+
+    def _components(self, planes: Floats) -> Floats:
+        exact = on_grid(planes, PIXEL_BITS).reshape(len(planes) * self.schema.channels, -1)
+        return (exact @ self.plane.T).reshape(len(planes), -1)
 
     def decode(self, components: Floats) -> Floats:
         """Images in units of the range, 0 to 1 where nothing is beyond it (n × height × width × channels)."""
         schema = self.schema
-        planes = components.reshape(-1, schema.num_components) @ self.plane
-        unit = planes.reshape(len(components), schema.channels, schema.height, schema.width).transpose(0, 2, 3, 1)
-        return unit + self.offset
+        shown = components[:, : schema.num_components * schema.channels]
+        flat = shown.reshape(-1, schema.num_components) @ self.plane
+        planes = flat.reshape(-1, schema.channels, schema.height, schema.width) + self.offset[:, None, None]
+        if schema.aligned:
+            poses = components[:, -POSE_DIM:] / self.pose_weights + STILL
+            planes = self.frame.placed(planes, bounded(poses))
+        return planes.transpose(0, 2, 3, 1)
 
 
 def cosines(size: int) -> Floats:

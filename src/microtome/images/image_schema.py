@@ -16,6 +16,7 @@ import yaml
 from numpy.typing import NDArray
 
 from microtome.errors import SchemaError
+from microtome.images.frame import POSE_DIM
 from microtome.schema.yaml_document import contents_of, read_document
 
 KEY, VERSION = "microtome-image-schema", 1
@@ -24,7 +25,7 @@ MOST_COMPONENTS = 100
 MOST_NUMBERS = 2**26
 """Numbers an image: beyond it, the basis of the code fits in no memory."""
 _SHARE_OF_PIXELS = 0.6
-_KEYS = frozenset([KEY, "height", "width", "channels", "range", "mean", "classes", "components"])
+_KEYS = frozenset([KEY, "height", "width", "channels", "range", "mean", "classes", "components", "aligned"])
 _RANGES = {
     "uint8": (0.0, 255.0),
     "uint16": (0.0, 65535.0),
@@ -54,6 +55,9 @@ class ImageSchema:
             smallest value. It costs nothing, and saves noise where images are near it.
         classes: The labels, in order, or ``None`` for images without.
         components: Low-frequency cosine components a channel that are released.
+        aligned: Whether images are encoded as they look in a frame of their own, with five numbers for its place,
+            slant and size. For many images of bright objects on a dark ground that differ in these; images that
+            were brought to one size and place lose by it, and photographs have no such frame.
     """
 
     height: int
@@ -64,6 +68,7 @@ class ImageSchema:
     mean: tuple[float, ...] | None = None
     classes: tuple[Label, ...] | None = None
     components: int | None = None
+    aligned: bool = False
 
     def __post_init__(self) -> None:
         for name in ("height", "width", "channels"):
@@ -88,6 +93,8 @@ class ImageSchema:
             object.__setattr__(self, "components", max(1, min(MOST_COMPONENTS, int(_SHARE_OF_PIXELS * most))))
         elif isinstance(self.components, bool) or not isinstance(self.components, int):
             raise SchemaError(f"components is {self.components!r}; it must be a whole number")
+        if not isinstance(self.aligned, bool):
+            raise SchemaError(f"aligned is {self.aligned!r}; it must be true or false")
         if not 1 <= self.num_components <= most:
             raise SchemaError(f"components is {self.components}; it must be from 1 to the {most} pixels of a channel")
 
@@ -110,7 +117,7 @@ class ImageSchema:
     @property
     def dim(self) -> int:
         """Length of an encoded image."""
-        return self.num_components * self.channels
+        return self.num_components * self.channels + (POSE_DIM if self.aligned else 0)
 
     def class_indices(self, labels: NDArray[Any]) -> NDArray[np.int64]:
         """Position of each label among the classes, −1 where it is none."""
@@ -131,6 +138,7 @@ class ImageSchema:
             "mean": None if self.mean is None else list(self.mean),
             "classes": None if self.classes is None else list(self.classes),
             "components": self.components,
+            "aligned": self.aligned,
         }
 
     @classmethod
@@ -159,6 +167,7 @@ class ImageSchema:
             mean=mean,
             classes=None if classes is None else _classes(classes),
             components=document.get("components"),
+            aligned=document.get("aligned", False),
         )
 
     @classmethod

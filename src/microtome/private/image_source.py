@@ -197,7 +197,7 @@ class MeanPass:
         """The sums, and the pass whose residuals are taken from the centres that they give."""
         known, plan = self._known, self._plan
         sums = self._sums.publish(plan.mean_noise, randomness)
-        centres = class_centres(sums, known.counts, plan.mean_noise, known.scale.brightness, known.schema.channels)
+        centres = class_centres(sums, known.counts, plan.mean_noise, known.scale.brightness, known.schema)
         arrays = {"images/sums": sums, "images/centres": centres}
         return Published(events=(), arrays=arrays, following=MomentPass(known, plan, centres))
 

@@ -143,9 +143,10 @@ def _aggregates_in_words(release: AggregatesRelease) -> str:
 
 
 def _images_in_words(schema: ImageSchema) -> str:
+    pose = " of what they show and the five numbers of where it is" if schema.aligned else ""
     return (
-        f"Images of {schema.height} × {schema.width} pixels and {schema.channels} channels as {schema.dim} "
-        f"low-frequency components, in {schema.num_classes} classes"
+        f"Images of {schema.height} × {schema.width} pixels and {schema.channels} channels as "
+        f"{schema.num_components * schema.channels} low-frequency components{pose}, in {schema.num_classes} classes"
     )
 
 

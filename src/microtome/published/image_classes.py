@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from microtome.images import ImageSchema
+
 Floats = NDArray[np.float64]
 
 CONTRAST_BINS = 32
@@ -57,7 +59,9 @@ def contrast(counts: Floats, noise: float, largest: float) -> Contrast:
     )
 
 
-def class_centres(sums: Floats, counts: Floats, noise: float | Floats, brightness: float, channels: int) -> Floats:
+def class_centres(
+    sums: Floats, counts: Floats, noise: float | Floats, brightness: float, schema: ImageSchema
+) -> Floats:
     """A centre for each class: its noisy mean, drawn towards the mean of all as far as its noise demands.
 
     Empirical Bayes, frequency by frequency: where classes differ by a variance A from the mean of all and the noise of
@@ -69,20 +73,20 @@ def class_centres(sums: Floats, counts: Floats, noise: float | Floats, brightnes
     common = sums.sum(axis=0) / present.sum()
     apart = means - common
     variances = np.broadcast_to(np.square(noise / present), counts.shape)
-    signal = over_frequencies((apart**2 - variances[:, None]).mean(axis=0), channels)
+    signal = over_frequencies((apart**2 - variances[:, None]).mean(axis=0), schema)
     signal = np.maximum(signal, 1e-12)
     kept = signal / (signal + variances[:, None])
     centres: Floats = brightness * (common + kept * apart)
     return centres
 
 
-def over_frequencies(values: Floats, channels: int) -> Floats:
-    """Values of components averaged over neighbours in frequency, channel by channel."""
+def over_frequencies(values: Floats, schema: ImageSchema) -> Floats:
+    """Values of components averaged over neighbours in frequency, channel by channel; those of poses as they are."""
     window = np.ones(2 * _NEIGHBOURS + 1)
-    planes = values.reshape(channels, -1)
+    planes = values[: schema.num_components * schema.channels].reshape(schema.channels, -1)
     weights = np.convolve(np.ones(planes.shape[1]), window, mode="full")[_NEIGHBOURS : _NEIGHBOURS + planes.shape[1]]
     smooth = [np.convolve(plane, window, mode="full")[_NEIGHBOURS : _NEIGHBOURS + len(plane)] for plane in planes]
-    return np.asarray(np.stack(smooth) / weights, dtype=np.float64).ravel()
+    return np.concatenate([(np.stack(smooth) / weights).ravel(), values[planes.size :]])
 
 
 def residual_radii(centres: Floats, counts: Floats, energy: float) -> tuple[float, float]:

@@ -72,7 +72,7 @@ def class_moments(release: ImageRelease) -> ClassMoments:
     common_noise = float(np.sqrt((weights**2) @ noisy.noise**2))
     shared, rank = denoised(common, common_noise)
     if rank < _FEWEST_DIRECTIONS:
-        spectrum = over_frequencies(np.diag(common).copy(), release.schema.channels)
+        spectrum = over_frequencies(np.diag(common).copy(), release.schema)
         shared = np.diag(np.maximum(spectrum, 0.0))
     covariances, ranks = [], []
     for second, noise, trace in zip(noisy.second, noisy.noise, noisy.traces, strict=True):
@@ -130,7 +130,7 @@ def _of_rows(release: ImageRowsRelease) -> _Noisy:
         second.append((rows.T @ rows - of_noise) / present[number] - np.outer(mean, mean))
     scale = release.contrast
     noises = np.sqrt(sizes * variance)
-    means = class_centres(np.stack(sums), present, noises, scale.brightness, release.schema.channels)
+    means = class_centres(np.stack(sums), present, noises, scale.brightness, release.schema)
     between = float(release.class_shares @ (means**2).sum(axis=1))
     noise = np.sqrt(2.0 * sizes) * variance / present
     found = np.trace(np.stack(second), axis1=1, axis2=2)

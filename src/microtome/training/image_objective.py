@@ -45,8 +45,8 @@ class ImageObjective(GeneratorObjective):
         """The loss of a batch of one class, the classes in turn."""
         number, size = int(self._present[step % len(self._present)]), self._batch_size
         latent = torch.randn(size, self.generator.latent_dim, generator=self.random)
-        images = self.generator(latent, torch.full((size,), number))
-        return {"loss": self._loss(self.generator.components(images) / self._radius, number, self.random)}
+        rows = self.generator.encoded(latent, torch.full((size,), number))
+        return {"loss": self._loss(rows / self._radius, number, self.random)}
 
 
 def build_image_generator(
