@@ -17,6 +17,7 @@ from microtome.errors import ModelError, ParameterError
 from microtome.published import LinkedRelease, promise_in_words
 from microtome.published.statement import privacy_statement
 from microtome.schema import LinkedSchema
+from microtome.synthesis.linked_model import LinkedModel
 
 PATIENTS = 800
 FAST = mt.FitSettings(steps=60)
@@ -156,3 +157,16 @@ def test_the_command_goes_from_a_folder_to_a_folder(folder: Path) -> None:
     assert run(app, ["inspect", str(release)]).exit_code == 0
     wrong = run(app, ["sample", str(model), "-n", "5", "-o", str(beside / "all.csv")])
     assert wrong.exit_code != 0
+
+
+def test_views_agree_on_what_they_share(release: LinkedRelease, model: mt.Synthesizer) -> None:
+    """What rows are drawn given is distributed in their own view as in the one that it was drawn from."""
+    linked = model._model
+    assert isinstance(linked, LinkedModel)
+    means = {name: linked.mixture(name).components().detach().mean(dim=0).numpy() for name in release.views}
+    above, below = release.views["patients"], release.views["visits"]
+    for name in ("age", "sex"):
+        there = above.codebook.blocks[above.schema.names.index(name)]
+        here = below.codebook.blocks[below.schema.names.index(f"patients: {name}")]
+        shares = means["visits"][here.start : here.stop]
+        np.testing.assert_allclose(shares, means["patients"][there.start : there.stop], atol=1e-5)

@@ -138,8 +138,8 @@ class JointRelease(AggregatesRelease):
         )
         manifest = replace(root.manifest, mechanism=mechanism)
         arrays: Arrays = {"aggregates/first": np.zeros((1, codebook.dim)), "aggregates/second": second}
-        view = View(schema=Schema(columns=tuple(code.column for code in codebook.codes)))
-        joint = cls(release.path, manifest, arrays, mechanism, (view, codebook))
+        columns = tuple(code.column for code in codebook.codes)
+        joint = cls(release.path, manifest, arrays, mechanism, (View(schema=Schema(columns=columns)), codebook))
         joint._parts = tuple(parts)
         return joint
 
