@@ -20,7 +20,7 @@ from microtome.schema import Codebook, ColumnCode
 from microtome.schema.cells import CategoryCells, NumberCells, numbers_to_arrow
 from microtome.schema.scale import Scale
 from microtome.schema.view import View
-from microtome.synthesis.given import GivenMixture, drawn, weights_of
+from microtome.synthesis.given import GivenMixture, drawn
 from microtome.synthesis.rule_keeping import RuleKeeper, with_rows
 
 Ints = NDArray[np.int64]
@@ -243,24 +243,28 @@ class _Wave:
         with every row.
         """
         rows, mixture, rng = self.rows, self.rows.mixture, self.rng
-        count = self._count_of(known)
-        scores = mixture.scores(known, count)
         stepping = set(rows.steps) & set(left) if before else set[int]()
+        alone = mixture.weights_given(self._shared(known), self._count_of(known))
+        weights = mixture.told(alone.copy(), self._unshared(known))
         if stepping:
-            shared = {column: levels for column, levels in known.items() if column in self.given}
-            start, alone = weights_of(scores), weights_of(mixture.scores(shared, count))
-            after = weights_of(mixture.scores({**shared, **before}, count) + np.log(rows.goes_on + _LEAST))
+            start, after = weights.copy(), mixture.told(alone * (rows.goes_on + _LEAST), self._unshared(before))
         found: Levels = {}
         for column in left:
-            shares = self._present(column, mixture.shares(weights_of(scores), column))
+            shares = self._present(column, mixture.shares(weights, column))
             if column in stepping:
                 following = mixture.shares(after, rows.steps[column])[:, :-1]
                 shares *= following / (mixture.shares(alone, column) + _LEAST)
                 wanted = self._present(column, mixture.shares(start, column))
                 shares = balanced(shares, wanted, known.get(rows.places.get(str(rows.view.rows), -1)))
             found[column] = drawn(shares, rng)
-            scores += mixture.told(column, found[column])
+            mixture.tell(weights, column, found[column])
         return found
+
+    def _shared(self, known: Levels) -> Levels:
+        return {column: levels for column, levels in known.items() if column in self.given}
+
+    def _unshared(self, known: Levels) -> Levels:
+        return {column: levels for column, levels in known.items() if column not in self.given}
 
     def _present(self, column: int, shares: Singles) -> Singles:
         """Shares without those of a missing value, where there is none in a row that is there."""
