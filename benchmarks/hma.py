@@ -2,7 +2,8 @@
 
 python benchmarks/hma.py SPECIFICATION REAL SYNTHETIC
 
-SPECIFICATION is JSON: the people's table, keys and foreign keys, and what each column is. REAL and SYNTHETIC are folders of CSV files.
+SPECIFICATION is JSON: the people's table, keys and foreign keys, and what each column is. REAL and SYNTHETIC are
+folders of CSV files.
 """
 
 from __future__ import annotations
