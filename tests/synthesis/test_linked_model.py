@@ -1,5 +1,6 @@
 """Linked tables from release to sample, by the library and by the command: keys resolve, cardinalities hold."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -170,3 +171,15 @@ def test_views_agree_on_what_they_share(release: LinkedRelease, model: mt.Synthe
         here = below.codebook.blocks[below.schema.names.index(f"patients: {name}")]
         shares = means["visits"][here.start : here.stop]
         np.testing.assert_allclose(shares, means["patients"][there.start : there.stop], atol=1e-5)
+
+
+def test_a_card_describes_all_tables(model: mt.Synthesizer, tmp_path: Path) -> None:
+    model.sample_to_file(tmp_path / "synthetic", 20, card=True)
+    card = (tmp_path / "synthetic.card.md").read_text()
+    assert "### visits" in card
+    assert "person" in card
+    described = json.loads((tmp_path / "synthetic.croissant.json").read_text())
+    files = {one["@id"] for one in described["distribution"]}
+    assert {f"synthetic/{name}.csv" for name in ("patients", "visits", "prescriptions", "practices")} == files
+    sources = {one["source"]["fileObject"]["@id"] for part in described["recordSet"] for one in part["field"]}
+    assert sources < files

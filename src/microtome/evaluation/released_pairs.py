@@ -43,7 +43,10 @@ def compare_with_release(
 
 
 def released_columns(release: Release, clean: TwoWayTables | None, synthetic: ComparableTable) -> list[ReleasedColumn]:
-    """All columns of a release, their levels by its two-way tables where it has any."""
+    """All columns of a release that a table has, their levels by its two-way tables where it has any.
+
+    What the next row of a person has comes last in a release, and no table has it.
+    """
     codes, blocks = release.codebook.codes, release.codebook.blocks
     if clean is None:
         profile = level_margins(release), margin_noise(release)
@@ -55,6 +58,7 @@ def released_columns(release: Release, clean: TwoWayTables | None, synthetic: Co
             code, synthetic, total=release.num_records, level_shares=margins[index], level_noise=noise[index]
         )
         for index, code in enumerate(codes)
+        if code.column.name in synthetic.values
     ]
 
 
@@ -65,6 +69,8 @@ def _pairs(
     names = tuple(column.code.column.name for column in columns)
     pairs, dependence = {}, DependenceKept()
     for (first, second), table in clean.tables.items():
+        if second >= len(columns):
+            continue
         noise = noisy.noise[first, second]
         found = compare_pair(
             (names[first], names[second]),
