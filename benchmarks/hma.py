@@ -2,7 +2,8 @@
 
 python benchmarks/hma.py SPECIFICATION REAL SYNTHETIC
 
-SPECIFICATION is JSON: keys and foreign keys, and what each column is. REAL and SYNTHETIC are folders of CSV files.
+SPECIFICATION is JSON: the people's table, keys and foreign keys, and what each column is. REAL and SYNTHETIC are
+folders of CSV files.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ def main(specification: Path, real: Path, synthetic: Path) -> None:
     metadata = Metadata.load_from_dict(said["metadata"])
     model = HMASynthesizer(metadata, verbose=False)
     model.fit(tables)
-    for name, table in model.sample(scale=1.0).items():
+    people = said["people"]
+    for name, table in model.sample(num_rows=len(tables[people]), main_table_name=people).items():
         table.to_csv(synthetic / f"{name}.csv", index=False)
 
 

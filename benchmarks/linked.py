@@ -156,7 +156,7 @@ def hma(real: Tables, schema: LinkedSchema, seed: int) -> Tables:
             (folder / part).mkdir()
         for name in schema.names:
             real[name][_compared(schema[name])].to_csv(folder / "real" / f"{name}.csv", index=False)
-        said = {"seed": seed, "metadata": _metadata(schema)}
+        said = {"seed": seed, "people": schema.root.name, "metadata": _metadata(schema)}
         (folder / "specification.json").write_text(json.dumps(said))
         python, script = _ENVIRONMENT / "bin" / "python", Path(__file__).with_name("hma.py")
         subprocess.run(

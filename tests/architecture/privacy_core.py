@@ -76,6 +76,7 @@ SECOND_TIER = {
     "private/category_search.py": "the same of undeclared categories",
     "private/linked_opening.py": "several tables, opened",
     "private/linked_people.py": "people and everything behind, of several tables",
+    "private/weighted_rows.py": "records on disk by what they count for",
     "private/linked_passes.py": "views of several tables, measured side by side",
     "private/linked_source.py": "the passes over several tables",
     "private/key_checks.py": "refusal of linked tables whose keys do not fit together",

@@ -1,5 +1,6 @@
 """Linked tables from release to sample, by the library and by the command: keys resolve, cardinalities hold."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from microtome.errors import ModelError, ParameterError
 from microtome.published import LinkedRelease, promise_in_words
 from microtome.published.statement import privacy_statement
 from microtome.schema import LinkedSchema
+from microtome.synthesis.linked_model import LinkedModel
 
 PATIENTS = 800
 FAST = mt.FitSettings(steps=60)
@@ -156,3 +158,28 @@ def test_the_command_goes_from_a_folder_to_a_folder(folder: Path) -> None:
     assert run(app, ["inspect", str(release)]).exit_code == 0
     wrong = run(app, ["sample", str(model), "-n", "5", "-o", str(beside / "all.csv")])
     assert wrong.exit_code != 0
+
+
+def test_views_agree_on_what_they_share(release: LinkedRelease, model: mt.Synthesizer) -> None:
+    """What rows are drawn given is distributed in their own view as in the one that it was drawn from."""
+    linked = model._model
+    assert isinstance(linked, LinkedModel)
+    means = {name: linked.mixture(name).components().detach().mean(dim=0).numpy() for name in release.views}
+    above, below = release.views["patients"], release.views["visits"]
+    for name in ("age", "sex"):
+        there = above.codebook.blocks[above.schema.names.index(name)]
+        here = below.codebook.blocks[below.schema.names.index(f"patients: {name}")]
+        shares = means["visits"][here.start : here.stop]
+        np.testing.assert_allclose(shares, means["patients"][there.start : there.stop], atol=1e-5)
+
+
+def test_a_card_describes_all_tables(model: mt.Synthesizer, tmp_path: Path) -> None:
+    model.sample_to_file(tmp_path / "synthetic", 20, card=True)
+    card = (tmp_path / "synthetic.card.md").read_text()
+    assert "### visits" in card
+    assert "person" in card
+    described = json.loads((tmp_path / "synthetic.croissant.json").read_text())
+    files = {one["@id"] for one in described["distribution"]}
+    assert {f"synthetic/{name}.csv" for name in ("patients", "visits", "prescriptions", "practices")} == files
+    sources = {one["source"]["fileObject"]["@id"] for part in described["recordSet"] for one in part["field"]}
+    assert sources < files

@@ -63,7 +63,7 @@ def fit(
     given = {name: value for name, value in options.items() if value is not None}
     opened = Artefact.load(release)
     checkpoint = output.with_name(f"{output.name}.checkpoint")
-    replaces = force or (resume and bool(_parts_of(checkpoint)))
+    replaces = force or (resume and checkpoint.exists())
     check_output(output, force=replaces)
     classes = 0 if grid is None else _classes_in_grid(grid, opened, force=replaces)
     wanted = settings_for(opened, {**settings_in(settings), **given})
@@ -81,14 +81,7 @@ def fit(
         so_far = "the best model so far" if result.scored else "the model so far"
         console.print(f"interrupted: this is {so_far}; {goes_on}", soft_wrap=True)
         raise EndedEarly
-    for part in _parts_of(checkpoint):
-        part.unlink()
-
-
-def _parts_of(checkpoint: Path) -> list[Path]:
-    """The files of a checkpoint: one, or of linked tables one for each, numbered."""
-    found = [path for path in checkpoint.parent.iterdir() if path.name.startswith(checkpoint.name)]
-    return [path for path in found if path.suffix.removeprefix(".").isdigit() or path == checkpoint]
+    checkpoint.unlink(missing_ok=True)
 
 
 def _classes_in_grid(path: Path, release: Artefact, *, force: bool) -> int:

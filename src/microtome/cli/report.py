@@ -63,11 +63,23 @@ def report(
         raise ParameterError(f"{len(tables)} tables given; a report compares REAL with SYNTHETIC")
     if len(tables) == 1 and release is None:
         raise ParameterError("give REAL and SYNTHETIC, or SYNTHETIC and --release")
+    if len(tables) == 1 and release is not None and _is_linked(release):
+        if (schema, holdout, target) != (None, None, None):
+            raise ParameterError("--schema, --holdout and --target are for real tables; a release brings its schema")
+        _compare_linked(
+            None, tables[0], output, release=release, sample=sample, as_json=as_json, seed=seed, force=force
+        )
+        return
     linked = _linked_schema(tables, schema)
     if linked is not None:
         if len(tables) == 1 or (release, holdout, target) != (None, None, None):
-            raise ParameterError("linked tables take REAL and SYNTHETIC, and neither --release, --holdout nor --target")
-        _compare_linked(tables, linked, output, sample=sample, as_json=as_json, seed=seed, force=force)
+            raise ParameterError(
+                "linked tables take REAL, SYNTHETIC and --schema, or SYNTHETIC and their --release, and neither "
+                "--holdout nor --target"
+            )
+        _compare_linked(
+            tables[0], tables[1], output, schema=linked, sample=sample, as_json=as_json, seed=seed, force=force
+        )
         return
     if images.all_image_sets(tables):
         if target is not None:
@@ -105,16 +117,34 @@ def _tell(made: Report | LinkedReport, output: Path, *, as_json: bool) -> None:
 
 
 def _compare_linked(
-    tables: list[Path], schema: LinkedSchema, output: Path, *, sample: int, as_json: bool, seed: int, force: bool
+    real: Path | None,
+    synthetic: Path,
+    output: Path,
+    *,
+    schema: LinkedSchema | None = None,
+    release: Path | None = None,
+    sample: int,
+    as_json: bool,
+    seed: int,
+    force: bool,
 ) -> None:
     from microtome.evaluation import report_linked
     from microtome.published import check_output
 
     check_output(output, force=force)
     with watch("parts") as progress:
-        made = report_linked(tables[0], tables[1], schema, sample=sample, random_state=seed, progress=progress)
+        made = report_linked(
+            real, synthetic, schema, release=release, sample=sample, random_state=seed, progress=progress
+        )
         made.save(output, force=force)
     _tell(made, output, as_json=as_json)
+
+
+def _is_linked(release: Path) -> bool:
+    """Whether a release is one of linked tables."""
+    from microtome.published import Artefact, LinkedRelease
+
+    return isinstance(Artefact.load(release, verify=False), LinkedRelease)
 
 
 def _linked_schema(tables: list[Path], schema: Path | None) -> LinkedSchema | None:

@@ -75,6 +75,6 @@ def figure(value: float | None) -> str:
     return "–" if value is None or np.isnan(value) else f"{value:.3f}"
 
 
-def number(value: float) -> str:
+def number(value: float | None) -> str:
     """A whole number with separators."""
-    return f"{value:,.0f}"
+    return "–" if value is None else f"{value:,.0f}"

@@ -25,6 +25,7 @@ from microtome.evaluation.pairs import AllPairs, compare_pairs
 from microtome.evaluation.reporting import MODEL_ROWS, ONE_COLUMN, PRIVATE_STAMP, Stages, made_by
 from microtome.evaluation.verdict import Verdict, judge
 from microtome.progress import Progress, usual_progress
+from microtome.published import LinkedRelease
 from microtome.schema import LinkedSchema
 
 FORMAT = "microtome-linked-report"
@@ -37,14 +38,14 @@ class TableFigures:
 
     Attributes:
         name: Its name.
-        rows: Its rows, real and synthetic.
+        rows: Its rows, real and synthetic; the former as far as they are known.
         columns: One column each.
         pairs: All pairs of its columns, or why not.
         verdict: What to think of it.
     """
 
     name: str
-    rows: tuple[int, int]
+    rows: tuple[int | None, int]
     columns: tuple[ColumnFigures, ...]
     pairs: AllPairs | str
     verdict: Verdict
@@ -92,6 +93,11 @@ class LinkedFigures:
         return mean_of(link.floor for link in self.links if link.floor is not None)
 
     @property
+    def yardstick(self) -> str:
+        """What the floor is about, in words."""
+        return "by the noise" if self.free_to_publish else "by chance"
+
+    @property
     def broken_keys(self) -> int:
         """Tables whose keys are not intact."""
         return sum(not one.is_intact for one in self.keys)
@@ -124,33 +130,46 @@ class LinkedReport(HtmlPage):
         keys = "All keys are intact." if not found.broken_keys else f"{found.broken_keys} tables have broken keys."
         return (
             f"Numbers of rows {figure(found.cardinality)} alike (KS); across links {figure(found.distance)} apart (TV, "
-            f"by chance {figure(found.floor)}). {keys} {found.stamp}"
+            f"{found.yardstick} {figure(found.floor)}). {keys} {found.stamp}"
         )
 
 
 def report_linked(
     real: Any,
     synthetic: Any,
-    schema: LinkedSchema | str | Path,
+    schema: LinkedSchema | str | Path | None = None,
     *,
+    release: LinkedRelease | str | Path | None = None,
     sample: int = MODEL_ROWS,
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> LinkedReport:
-    """Compare synthetic linked tables with the real ones.
+    """Compare synthetic linked tables with the real ones, or, where ``real`` is ``None``, with a release.
 
     Args:
-        real: The real tables: a folder with a file each, or tables by name.
+        real: The real tables: a folder with a file each, or tables by name; ``None`` for a page that is free to
+            publish.
         synthetic: The synthetic tables, ours or another tool's.
-        schema: How they hang together, or the path of its document.
+        schema: How they hang together, or the path of its document; a release brings its own.
+        release: A release or its path, in place of the real tables.
         sample: People that the detector uses at most.
         random_state: Seed of samples and learners.
         progress: Told how far it is; by default bars in a notebook, and nothing elsewhere.
     """
     if sample < 100:
         raise ParameterError(f"sample={sample} must be at least 100")
+    progress = usual_progress() if progress is None else progress
+    if real is None or release is not None:
+        from microtome.evaluation.linked_public import against_linked_release
+
+        if real is not None or schema is not None or release is None:
+            raise ParameterError("give the real tables with their schema, or a release in place of both")
+        opened = LinkedRelease.load(release) if isinstance(release, str | Path) else release
+        return against_linked_release(opened, synthetic, random_state, progress)
+    if schema is None:
+        raise ParameterError("give a schema: it says how the tables hang together")
     declared = LinkedSchema.load(schema) if isinstance(schema, str | Path) else schema
-    stages = Stages(usual_progress() if progress is None else progress, 2 + len(declared.tables))
+    stages = Stages(progress, 2 + len(declared.tables))
     with threadpool_limits(limits=1):
         sides, notes = read_linked(real, synthetic, declared)
         stages.done("read")

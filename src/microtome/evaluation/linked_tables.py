@@ -102,6 +102,13 @@ def read_linked(real: Any, synthetic: Any, schema: LinkedSchema) -> tuple[tuple[
     return (first, second), notes
 
 
+def read_side(source: Any, role: str, schema: LinkedSchema) -> LinkedTables:
+    """One side by itself, from a folder or tables by name."""
+    raw = _read_side(source, role, schema)
+    coded = {table.name: code_tables([raw[table.name]], table.schema)[0][0] for table in schema.tables}
+    return LinkedTables(schema=schema, raw=raw, coded=coded, parents=_parents(raw, schema))
+
+
 def _read_side(source: Any, role: str, schema: LinkedSchema) -> dict[str, RawTable]:
     given: Mapping[str, Any] = source if isinstance(source, Mapping) else tables_in(Path(source))
     absent = [repr(name) for name in schema.names if name not in given]

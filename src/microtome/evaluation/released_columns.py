@@ -17,7 +17,10 @@ Floats = NDArray[np.float64]
 
 
 def released_columns(release: Release, clean: TwoWayTables | None, synthetic: ComparableTable) -> list[ReleasedColumn]:
-    """All columns of a release, their levels by its two-way tables where it has any."""
+    """All columns of a release that a table has, their levels by its two-way tables where it has any.
+
+    What the next row of a person has comes last in a release, and no table has it.
+    """
     codes, blocks = release.codebook.codes, release.codebook.blocks
     if clean is None:
         profile = level_margins(release), margin_noise(release)
@@ -31,6 +34,7 @@ def released_columns(release: Release, clean: TwoWayTables | None, synthetic: Co
             ends_are_counted=counted,
         )
         for index, code in enumerate(codes)
+        if code.column.name in synthetic.values
     ]  # fmt: skip
 
 

@@ -51,6 +51,8 @@ def _pairs(
     names = tuple(column.code.column.name for column in columns)
     pairs, dependence = {}, DependenceKept()
     for (first, second), table in clean.tables.items():
+        if second >= len(columns):
+            continue
         noise = noisy.noise[first, second]
         found = compare_pair(
             (names[first], names[second]),

@@ -27,6 +27,7 @@ from microtome.evaluation.drafting import schema_of
 from microtome.evaluation.fidelity import distribution_metrics
 from microtome.evaluation.figures import Figures, PromiseFigures, TableSize
 from microtome.evaluation.html_page import HtmlPage
+from microtome.evaluation.one_row_each import one_row_each
 from microtome.evaluation.pairs import compare_pairs
 from microtome.evaluation.released_pairs import compare_with_release
 from microtome.evaluation.rule_check import rules_in_words
@@ -43,15 +44,19 @@ MODEL_ROWS = 50_000
 _COUNTED_ROWS = 2_000_000
 _TRAIN_SHARE = 0.75
 PRIVATE_STAMP = "Computed on private data, not itself private. Show it to nobody who may not see the table."
-_PUBLIC_STAMP = (
+PUBLIC_STAMP = (
     "Free to publish. Everything here comes from the release and from the synthetic table, provided that the table was "
     "made from the release and nothing else."
 )
-_TEST_STAMP = "The noise of this release was injected for a test: it promises nothing, and neither does this page."
+TEST_STAMP = "The noise of this release was injected for a test: it promises nothing, and neither does this page."
 ONE_COLUMN = "There are no two columns of which both vary."
-_TOO_NOISY = "No two columns of this release vary by more than its noise: it says nothing of pairs of columns."
-_NO_PAIRS = "The directions of this release do not span its rows: it says nothing of pairs of columns."
-_NEEDS_ROWS = "This needs real rows, and a release holds none: give the real table to see it."
+TOO_NOISY = "No two columns of this release vary by more than its noise: it says nothing of pairs of columns."
+NO_PAIRS = "The directions of this release do not span its rows: it says nothing of pairs of columns."
+ONE_ROW_EACH = (
+    "A release of people counts everybody once, so of every synthetic person one row was drawn and compared; what "
+    "stands beside it, such as the number of rows, was counted too."
+)
+NEEDS_ROWS = "This needs real rows, and a release holds none: give the real table to see it."
 _NEEDS_HELD_OUT = (
     "Singling-out and linkability attacks compare rows that were used with rows that were not: give the latter with "
     "--holdout."
@@ -220,49 +225,61 @@ def _against_table(
 
 
 def _against_release(release: Release, synthetic: Any, seed: int, progress: Progress) -> Figures:
-    if release.view.is_of_people:
-        raise ParameterError(
-            f"{release.path}: a release of people counts each person once, and a table has all of their rows, so the "
-            "two cannot be compared row by row; give the real table"
-        )
     rng = np.random.default_rng(seed)
     stages = Stages(progress, 3)
-    raw = read_table(synthetic, "the synthetic table", release.schema)
-    coded, notes = code_tables([raw], release.schema)
-    notes += rules_in_words(raw, release.schema)
-    made = sampled(coded[0], _COUNTED_ROWS, rng)
+    schema = release.table_schema
+    raw = read_table(synthetic, "the synthetic table", schema)
+    coded, notes = code_tables([raw], schema)
+    notes += rules_in_words(raw, schema)
+    made = sampled(_counted_alike(release, raw, coded[0], rng), _COUNTED_ROWS, rng)
+    notes += [ONE_ROW_EACH] if release.view.is_of_people else []
     stages.done("read")
     columns, pairs = compare_with_release(release, made, rng)
     stages.done("compare")
     promise = _promise(release)
     size = round(release.num_records)
-    compared = _NO_PAIRS if pairs is None else pairs if pairs.pairs else _TOO_NOISY
+    compared = NO_PAIRS if pairs is None else pairs if pairs.pairs else TOO_NOISY
     if isinstance(compared, str):
         notes.append(compared)
     figures = Figures(
         from_real_rows=False,
-        stamp=_PUBLIC_STAMP if promise.holds else _TEST_STAMP,
+        stamp=PUBLIC_STAMP if promise.holds else TEST_STAMP,
         free_to_publish=promise.holds,
         tables={
             "release": TableSize(origin=release.path.name, rows=size, model_rows=0),
             "synthetic": TableSize(origin=raw.origin, rows=raw.data.num_rows, model_rows=0),
         },
-        target=release.schema.target,
+        target=schema.target,
         notes=tuple(notes),
         verdict=judge(columns, compared, from_real_rows=False),
-        rows=some_rows(raw, release.schema.names, rng),
+        rows=some_rows(raw, schema.names, rng),
         promise=promise,
         columns=tuple(columns),
         pairs=compared,
         metrics={},
-        utility=_NEEDS_ROWS,
-        detector=_NEEDS_ROWS,
-        attacks=_NEEDS_ROWS,
-        anonymity=_NEEDS_ROWS,
+        utility=NEEDS_ROWS,
+        detector=NEEDS_ROWS,
+        attacks=NEEDS_ROWS,
+        anonymity=NEEDS_ROWS,
         **made_by(),
     )
     stages.done("page")
     return figures
+
+
+def _counted_alike(
+    release: Release, raw: RawTable, table: ComparableTable, rng: np.random.Generator
+) -> ComparableTable:
+    """The rows as the release has counted: all of them, or one of every person."""
+    unit = release.table_schema.unit
+    if not release.view.is_of_people or unit is None:
+        return table
+    if unit.key not in raw.data.column_names:
+        raise TableError(
+            f"{raw.origin}: no column {unit.key!r}, so nobody knows whose each row is, and the release counts people"
+        )
+    keys = raw.data.column(unit.key).combine_chunks().dictionary_encode().indices
+    return one_row_each(table, np.asarray(keys.fill_null(-1)).astype(np.int64), release.view, rng)
 
 
 def _split(

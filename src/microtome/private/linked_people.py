@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from microtome.private.partitions import PARTS, Partitions
 from microtome.private.people import gaps, order_numbers, starts
 from microtome.private.row_choice import Kept, Lots, content, keep, keyed_hash
 from microtome.private.table import PrivateTable
+from microtome.private.weighted_rows import WeightedRows
 from microtome.private.weighting import WHOLE, WeightedBlock
 from microtome.progress import Progress, Tell
 from microtome.schema import LinkedSchema, LinkedTable, Schema
@@ -41,11 +42,11 @@ class LinkedPeople:
 
     Attributes:
         num_people: Rows of the people's table.
-        views: For each view, tables with the weight of their records and how many of these stand together.
+        views: For each view, its records by what they count for.
     """
 
     num_people: int
-    views: Mapping[str, Sequence[tuple[pa.Table, int, int]]]
+    views: Mapping[str, WeightedRows]
 
     def blocks(self, rows: int) -> Iterator[WeightedBlock]:
         """All records of all views in blocks of about so many, whole groups of siblings in each; people come first."""
@@ -77,11 +78,11 @@ def linked_people(
         scattered = _Scattered(schema, folder, key, stack)
         for table in schema.tables:
             scattered.add(table, tables[table.name], progress)
-        kept = {name: _Records(stack.enter_context(Partitions(folder, f"kept-{n}"))) for n, name in enumerate(views)}
+        kept = {name: stack.enter_context(WeightedRows(folder / f"kept-{n}.arrow")) for n, name in enumerate(views)}
         for part in range(PARTS):
             _gather(part, schema, views, scattered, kept, key)
             progress("people", part + 1, PARTS)
-        yield LinkedPeople(num_people=scattered.num_people, views={name: one.tables() for name, one in kept.items()})
+        yield LinkedPeople(num_people=scattered.num_people, views=kept)
 
 
 class _Scattered:
@@ -175,25 +176,6 @@ def _key_names(table: LinkedTable, children: Sequence[LinkedTable]) -> list[str]
     return list(dict.fromkeys(names))
 
 
-@dataclass(eq=False)
-class _Records:
-    """Records of a view, written by weight and number of siblings."""
-
-    parts: Partitions
-    numbers: dict[tuple[int, int], int] = field(default_factory=dict)
-
-    def add(self, rows: pa.Table, weights: Ints, siblings: Ints) -> None:
-        """Write records; siblings stand next to each other."""
-        pairs, codes = np.unique(np.column_stack([weights, siblings]), axis=0, return_inverse=True)
-        known = [self.numbers.setdefault((int(w), int(s)), len(self.numbers)) for w, s in pairs]
-        self.parts.add(rows, np.array(known, np.int64)[codes.ravel()])
-
-    def tables(self) -> list[tuple[pa.Table, int, int]]:
-        """All of them, with their weight and the number of siblings."""
-        self.parts.close()
-        return [(self.parts.part(number), *pair) for pair, number in self.numbers.items()]
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Above:
     """Records of a view in one part, for what hangs on them.
@@ -212,7 +194,7 @@ def _gather(
     schema: LinkedSchema,
     views: Mapping[str, LinkedView],
     scattered: _Scattered,
-    kept: Mapping[str, _Records],
+    kept: Mapping[str, WeightedRows],
     key: bytes,
 ) -> None:
     """Write the records of all views of the people of one part."""
@@ -308,7 +290,7 @@ class _Chosen:
 
 
 def _recorded(
-    linked: LinkedView, chosen: _Chosen, counts: Mapping[str, Ints], above: _Above | None, kept: _Records
+    linked: LinkedView, chosen: _Chosen, counts: Mapping[str, Ints], above: _Above | None, kept: WeightedRows
 ) -> _Above:
     """Write the records of a view; gives what hangs below needs of them."""
     view, table = linked.view, linked.table

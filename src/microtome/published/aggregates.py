@@ -55,6 +55,19 @@ class AggregatesRelease(Release):
         name = self.mechanism.pivot
         return None if name is None else self.schema.names.index(name)
 
+    @property
+    def parts(self) -> tuple[tuple[AggregatesRelease, NDArray[np.int64]], ...]:
+        """What it is made of, each with its coordinates here: itself alone, unless tables are linked."""
+        return ((self, np.arange(self.codebook.dim)),)
+
+    def measured(self) -> NDArray[np.bool_]:
+        """Which pairs of columns were counted (columns × columns)."""
+        return np.array(self.mechanism.pair_noise) > 0
+
+    def levels_met(self) -> NDArray[np.int64]:
+        """For each column how many levels it is counted with, its own included."""
+        return np.full(len(self.codebook.codes), self.codebook.dim)
+
     def first_noise(self) -> NDArray[np.float64]:
         """Standard deviation of the noise of each entry of ``first``."""
         return np.array(self.mechanism.first_noise)[self._owners()]

@@ -2,11 +2,16 @@
 
 What a view inherits was measured in the view that it is from, where it has the same distribution. So codes and tables
 of inherited columns are put in from there: every view is then like a release of aggregates by itself.
+
+All views together are tables of one distribution: a person with one of the rows behind in every table, each by its
+weight. What is fitted is that one (``joint``), with every column once. Rows that are drawn given what they hang on then
+have, all together, the distribution that was measured; views fitted apart would not agree on what is given.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,10 +22,12 @@ from microtome.errors import ReleaseError
 from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Artefact
 from microtome.published.manifest import AggregateMechanism, LinkedMechanism, Manifest
-from microtome.schema import Codebook, LinkedSchema
+from microtome.schema import Codebook, ColumnCode, LinkedSchema, Schema
 from microtome.schema.linked_view import LinkedView, inheriting, linked_views
+from microtome.schema.view import View
 
 Arrays = dict[str, NDArray[Any]]
+Parts = tuple[tuple[AggregatesRelease, NDArray[np.int64]], ...]
 
 
 class LinkedRelease(Artefact):
@@ -53,6 +60,31 @@ class LinkedRelease(Artefact):
         for one in mechanism.views:
             self.views[one.view] = self._view(self.linked[one.view], one.tables, own[one.view], codebooks[one.view])
 
+    @cached_property
+    def joint(self) -> JointRelease:
+        """All views as tables of one: every column once, pairs that no view has measured left out."""
+        return JointRelease.of(self)
+
+    def places(self, name: str) -> list[int]:
+        """Where the columns of a view, steps included, are among those of the joint one."""
+        return self._places[name]
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        taken = 0
+        for name, one in self.linked.items():
+            own, inherited = len(one.view.own_schema.columns), list[int]()
+            if one.table.parent is not None:
+                above = one.table.parent.table
+                names = self.linked[above].view.schema.names
+                inherited = [found[above][names.index(source)] for source in one.sources]
+            steps = len(one.view.steps)
+            first = list(range(taken, taken + own))
+            found[name] = [*first, *inherited, *range(taken + own, taken + own + steps)]
+            taken += own + steps
+        return found
+
     def _view(
         self, linked: LinkedView, mechanism: AggregateMechanism, arrays: Arrays, codebook: Codebook
     ) -> AggregatesRelease:
@@ -76,6 +108,51 @@ class LinkedRelease(Artefact):
     def _check(self, *, verify: bool) -> None:
         for one in self.views.values():
             one._check(verify=verify)
+
+
+class JointRelease(AggregatesRelease):
+    """The views of linked tables as tables of one distribution."""
+
+    _parts: Parts
+
+    @classmethod
+    def of(cls, release: LinkedRelease) -> JointRelease:
+        """All that the views have measured."""
+        codes: dict[int, ColumnCode] = {}
+        for name, view in release.views.items():
+            for place, code in zip(release.places(name), view.codebook.codes, strict=True):
+                named = replace(code.column, name=f"{name}: {code.column.name}")
+                codes.setdefault(place, replace(code, column=named))
+        root = release.views[release.schema.root.name]
+        codebook = replace(root.codebook, codes=tuple(codes[place] for place in range(len(codes))))
+        second, noise = np.zeros((1, codebook.dim, codebook.dim)), np.zeros((len(codes),) * 2)
+        parts = []
+        for name, view in release.views.items():
+            places = release.places(name)
+            here = _coordinates(codebook, places)
+            second[:, here[:, None], here] = view.second
+            noise[np.ix_(places, places)] = view.mechanism.pair_noise
+            parts.append((view, here))
+        mechanism = replace(
+            root.mechanism, first_noise=(0.0,) * len(codes), pair_noise=tuple(map(tuple, noise.tolist()))
+        )
+        manifest = replace(root.manifest, mechanism=mechanism)
+        arrays: Arrays = {"aggregates/first": np.zeros((1, codebook.dim)), "aggregates/second": second}
+        columns = tuple(code.column for code in codebook.codes)
+        joint = cls(release.path, manifest, arrays, mechanism, (View(schema=Schema(columns=columns)), codebook))
+        joint._parts = tuple(parts)
+        return joint
+
+    @property
+    def parts(self) -> Parts:
+        """Every view, with the coordinates that its own have here."""
+        return self._parts
+
+    def levels_met(self) -> NDArray[np.int64]:
+        """For each column how many levels it is counted with in any view, its own included."""
+        widths = np.array([block.width for block in self.codebook.blocks])
+        found: NDArray[np.int64] = widths + self.measured() @ widths
+        return found
 
 
 def _of_view(arrays: Arrays, view: str) -> Arrays:

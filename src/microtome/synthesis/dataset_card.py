@@ -108,27 +108,31 @@ class DatasetCard:
             self.path.with_name(f"{self.path.name}.croissant.json"),
         )
 
-    @property
-    def _schema(self) -> Schema | ImageSchema:
-        match self.model.schema:
-            case LinkedSchema():
-                raise ParameterError(f"{self.path}: a card is for one file, and linked tables are several")
-            case schema:
-                return schema
-
     def check(self, *, force: bool) -> None:
         """Refuse before anything is drawn what cannot be described, and files that are there already."""
-        if self.path == STANDARD or self.path.suffix.lower() not in _FORMATS:
-            raise ParameterError(f"{self.path}: a card is for one file of rows or of images, {', '.join(_FORMATS)}")
+        match self.model.schema:
+            case LinkedSchema():
+                known = self.path != STANDARD
+            case _:
+                known = self.path != STANDARD and self.path.suffix.lower() in _FORMATS
+        if not known:
+            raise ParameterError(f"{self.path}: a card is for a file of rows or of images, {', '.join(_FORMATS)}")
         for place in self.places:
             check_output(place, force=force)
+
+    @property
+    def _files(self) -> dict[str, Path]:
+        """What was drawn, by its name beside the card: a file, or all of a folder of linked tables."""
+        if not self.path.is_dir():
+            return {self.path.name: self.path}
+        return {f"{self.path.name}/{one.name}": one for one in sorted(self.path.iterdir())}
 
     def write(self) -> None:
         """Write both beside the file, which is there by now."""
         card, description = self.places
-        digest = _sha256(self.path)
-        write_text(card, self._card(digest))
-        document = self._croissant(digest, dt.datetime.now(dt.UTC).date())
+        digests = {name: _sha256(path) for name, path in self._files.items()}
+        write_text(card, self._card(digests))
+        document = self._croissant(digests, dt.datetime.now(dt.UTC).date())
         write_text(description, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
     def _promise(self) -> list[str]:
@@ -139,29 +143,31 @@ class DatasetCard:
         return [
             f"Drawn from a model of a release that is (ε = {promise['epsilon']:g}, δ = {promise['delta']:g})-"
             "differentially private. That holds for this file too, and for whatever is computed from it.",
-            f"Neighbours ({promise['neighbours']}): {Neighbours(promise['neighbours']).describes}",
+            f"Neighbours ({promise['neighbours']}): "
+            f"{Neighbours(promise['neighbours']).described(people=self.model.unit == 'people')}",
         ]
 
     def _summary(self) -> str:
         number, unit = f"{self.wanted.number:,}", self.model.unit
         return f"{number} synthetic {unit}. None of them is a real person's. " + " ".join(self._promise())
 
-    def _card(self, digest: str) -> str:
+    def _card(self, digests: Mapping[str, str]) -> str:
         lines = [f"# {self.path.name}", "", f"{self.wanted.number:,} synthetic {self.model.unit}, drawn by Microtome."]
         lines += ["", "## What is promised", "", *self._promise(), "", "## What it is", ""]
-        lines += ["| | |", "|---|---|", f"| file | `{self.path.name}` |", f"| SHA-256 | `{digest}` |"]
+        lines += ["| | |", "|---|---|"]
+        for name, digest in digests.items():
+            lines += [f"| file | `{name}` |", f"| SHA-256 | `{digest}` |"]
         lines += [f"| release | `{self.model.origin['release']}` |", f"| drawn by | microtome {__version__} |"]
         if self.wanted.conditions:
             lines.append(f"| conditions | {_cell(_conditions(self.wanted.conditions))} |")
-        lines += ["", *_described(self._schema), "", "## What to use it for", "", *_USE, ""]
+        lines += ["", *_described(self.model.schema), "", "## What to use it for", "", *_USE, ""]
         return "\n".join(lines)
 
-    def _croissant(self, digest: str, today: dt.date) -> dict[str, Any]:
-        file = self.path.name
+    def _croissant(self, digests: Mapping[str, str], today: dt.date) -> dict[str, Any]:
         return {
             "@context": _CONTEXT,
             "@type": "sc:Dataset",
-            "name": file.replace(".", "-"),
+            "name": self.path.name.replace(".", "-"),
             "description": self._summary(),
             "conformsTo": "http://mlcommons.org/croissant/1.1",
             "version": "1.0.0",
@@ -174,15 +180,16 @@ class DatasetCard:
             "distribution": [
                 {
                     "@type": "cr:FileObject",
-                    "@id": file,
-                    "name": file,
-                    "contentUrl": file,
-                    "contentSize": f"{self.path.stat().st_size} B",
-                    "encodingFormat": _FORMATS[self.path.suffix.lower()],
-                    "sha256": digest,
+                    "@id": name,
+                    "name": name,
+                    "contentUrl": name,
+                    "contentSize": f"{path.stat().st_size} B",
+                    "encodingFormat": _FORMATS[path.suffix.lower()],
+                    "sha256": digests[name],
                 }
+                for name, path in self._files.items()
             ],
-            "recordSet": _record_sets(self._schema, file),
+            "recordSet": _record_sets(self.model.schema, self.path.name),
         }
 
 
@@ -195,8 +202,16 @@ _USE = (
 _LIMITS = tuple(line.removeprefix("- ") for line in _USE[1:])
 
 
-def _described(schema: Schema | ImageSchema) -> list[str]:
+def _described(schema: Schema | ImageSchema | LinkedSchema) -> list[str]:
     match schema:
+        case LinkedSchema():
+            lines = []
+            for table in schema.tables:
+                hangs = "the people" if table.parent is None else f"rows of {table.parent.table}"
+                lines += [f"### {_cell(table.name)}", "", f"{hangs[0].upper()}{hangs[1:]}.", ""]
+                lines += [*_described(table.schema), ""]
+            lines += [f"`{_cell(public.name)}` is public, and as it was given." for public in schema.public]
+            return lines
         case ImageSchema():
             shape = f"{schema.height} × {schema.width} × {schema.channels}"
             classes = "none" if schema.classes is None else ", ".join(map(str, schema.classes))
@@ -237,23 +252,29 @@ def _cell(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
-def _record_sets(schema: Schema | ImageSchema, file: str) -> list[dict[str, Any]]:
+def _record_sets(schema: Schema | ImageSchema | LinkedSchema, file: str) -> list[dict[str, Any]]:
     match schema:
         case ImageSchema():
             return []
+        case LinkedSchema():
+            return [_record_set(table.schema, f"{file}/{table.name}.csv", table.name) for table in schema.tables]
         case Schema():
-            kept = [(one.name, found) for one in schema.layout() if (found := _type_of(one)) is not None]
-            fields = [
-                {
-                    "@type": "cr:Field",
-                    "@id": f"rows/{name}",
-                    "name": name,
-                    "dataType": data_type,
-                    "source": {"fileObject": {"@id": file}, "extract": {"column": name}},
-                }
-                for name, data_type in kept
-            ]
-            return [{"@type": "cr:RecordSet", "@id": "rows", "name": "rows", "field": fields}]
+            return [_record_set(schema, file, "rows")]
+
+
+def _record_set(schema: Schema, file: str, called: str) -> dict[str, Any]:
+    kept = [(one.name, found) for one in schema.layout() if (found := _type_of(one)) is not None]
+    fields = [
+        {
+            "@type": "cr:Field",
+            "@id": f"{called}/{name}",
+            "name": name,
+            "dataType": data_type,
+            "source": {"fileObject": {"@id": file}, "extract": {"column": name}},
+        }
+        for name, data_type in kept
+    ]
+    return {"@type": "cr:RecordSet", "@id": called, "name": called, "field": fields}
 
 
 def _sha256(path: Path) -> str:

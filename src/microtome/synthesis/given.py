@@ -21,6 +21,8 @@ from microtome.schema import Codebook
 Ints = NDArray[np.int64]
 Singles = NDArray[np.float32]
 _LEAST = np.float32(1e-12)
+_CHUNK = 256
+"""Rows that are weighed at once: their weights stay near the processor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,33 +45,36 @@ class GivenMixture:
         levels = mixture.components().detach().numpy().astype(np.float32)
         return cls(levels, mixture.weights().numpy().astype(np.float32), codebook)
 
-    def scores(self, known: Mapping[int, Ints], count: int) -> Singles:
-        """The logarithm of what each component is worth for each of so many rows, given their known levels."""
-        scores = np.tile(np.log(self.weights + _LEAST), (count, 1))
-        for column, levels in known.items():
-            scores += self.told(column, levels)
-        return scores
+    def weights_given(self, known: Mapping[int, Ints], count: int) -> Singles:
+        """What each component is worth for each of so many rows, given their known levels (rows × K).
 
-    def told(self, column: int, levels: Ints) -> Singles:
-        """What the levels of a column add to the scores."""
-        return self._logs[self.codebook.blocks[column].start + levels]
+        Only ratios within a row count.
+        """
+        return self.told(np.tile(self.weights + _LEAST, (count, 1)), known)
+
+    def told(self, weights: Singles, known: Mapping[int, Ints]) -> Singles:
+        """The same weights, once these levels are known too."""
+        for column, levels in known.items():
+            self.tell(weights, column, levels)
+        return weights
+
+    def tell(self, weights: Singles, column: int, levels: Ints) -> None:
+        """Weigh components, in place, by the levels of a column; the best of every row then weighs 1."""
+        rows = self.codebook.blocks[column].start + levels
+        for start in range(0, len(weights), _CHUNK):
+            part = weights[start : start + _CHUNK]
+            part *= self._likelihoods[rows[start : start + _CHUNK]]
+            part /= part.max(axis=1, keepdims=True)
 
     def shares(self, weights: Singles, column: int) -> Singles:
-        """The distribution of a column in rows whose components have these weights."""
+        """The distribution of a column in rows whose components have these weights, up to a factor for each row."""
         block = self.codebook.blocks[column]
         return weights @ self.levels[:, block.start : block.stop]
 
     @cached_property
-    def _logs(self) -> Singles:
-        """Logarithms of all distributions, a row for every level."""
-        return np.ascontiguousarray(np.log(self.levels + _LEAST).T)
-
-
-def weights_of(scores: Singles) -> Singles:
-    """The weights of components, which sum to one in every row."""
-    weights: Singles = np.exp(scores - scores.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    return weights
+    def _likelihoods(self) -> Singles:
+        """All distributions, a row for every level."""
+        return np.ascontiguousarray((self.levels + _LEAST).T)
 
 
 def drawn(shares: Singles, rng: np.random.Generator) -> Ints:

@@ -20,15 +20,20 @@ from microtome.schema import Codebook, ColumnCode
 from microtome.schema.cells import CategoryCells, NumberCells, numbers_to_arrow
 from microtome.schema.scale import Scale
 from microtome.schema.view import View
-from microtome.synthesis.given import GivenMixture, drawn, weights_of
+from microtome.synthesis.given import GivenMixture, drawn
 from microtome.synthesis.rule_keeping import RuleKeeper, with_rows
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Levels = dict[int, Ints]
 _PIECE_ROWS = 4096
 """Rows that are weighed at once: each has a number for every component."""
 _LEAST = np.float32(1e-12)
+_ROUNDS = 12
+"""Rounds in which sums over people are met."""
+_FEW = 64
+"""People of a group below whom what they have together is mostly chance."""
 _TRIES = 8
 """How often a row that breaks a rule is drawn anew, given the same."""
 
@@ -234,26 +239,38 @@ class _Wave:
         """Levels of the columns that are left, one after the other: each by the row so far, and by the row before.
 
         With both, P(x | row, before) ∝ P(x | row)·P(x | before)/P(x), everything given what all rows of a person share.
+        All people together keep what is known of such rows: a product of two noisy tables would drift from it, further
+        with every row.
         """
         rows, mixture, rng = self.rows, self.rows.mixture, self.rng
-        count = self._count_of(known)
-        scores = mixture.scores(known, count)
         stepping = set(rows.steps) & set(left) if before else set[int]()
-        shared = {column: levels for column, levels in known.items() if column in self.given}
+        alone = mixture.weights_given(self._shared(known), self._count_of(known))
+        weights = mixture.told(alone.copy(), self._unshared(known))
         if stepping:
-            alone = weights_of(mixture.scores(shared, count))
-            after = weights_of(mixture.scores({**shared, **before}, count) + np.log(rows.goes_on + _LEAST))
+            start, after = weights.copy(), mixture.told(alone * (rows.goes_on + _LEAST), self._unshared(before))
         found: Levels = {}
         for column in left:
-            shares = mixture.shares(weights_of(scores), column)
+            shares = self._present(column, mixture.shares(weights, column))
             if column in stepping:
                 following = mixture.shares(after, rows.steps[column])[:, :-1]
                 shares *= following / (mixture.shares(alone, column) + _LEAST)
-            if column in rows.barred and shares.shape[1] > 1:
-                shares[:, rows.barred[column]] = 0.0
+                wanted = self._present(column, mixture.shares(start, column))
+                shares = balanced(shares, wanted, known.get(rows.places.get(str(rows.view.rows), -1)))
             found[column] = drawn(shares, rng)
-            scores += mixture.told(column, found[column])
+            mixture.tell(weights, column, found[column])
         return found
+
+    def _shared(self, known: Levels) -> Levels:
+        return {column: levels for column, levels in known.items() if column in self.given}
+
+    def _unshared(self, known: Levels) -> Levels:
+        return {column: levels for column, levels in known.items() if column not in self.given}
+
+    def _present(self, column: int, shares: Singles) -> Singles:
+        """Shares without those of a missing value, where there is none in a row that is there."""
+        if column in self.rows.barred and shares.shape[1] > 1:
+            shares[:, self.rows.barred[column]] = 0.0
+        return shares
 
     def _started(self, known: Levels) -> Levels:
         """When the first row is, given what all rows share."""
@@ -285,6 +302,24 @@ class _Wave:
             else:
                 arrays[name] = rows.values(rows.places[name], levels[rows.places[name]], self.rng)
         return pa.table(arrays)
+
+
+def balanced(shares: Singles, wanted: Singles, groups: Ints | None) -> Singles:
+    """Shares with a factor for each level, by which people of a group have together what is wanted of them.
+
+    Groups are people with as many rows. Where they are few, what they have together is chance, and weighs less.
+    """
+    shares = shares / (shares.sum(axis=1, keepdims=True) + _LEAST)
+    wanted = wanted / (wanted.sum(axis=1, keepdims=True) + _LEAST)
+    for group in [slice(None)] if groups is None else [groups == one for one in np.unique(groups)]:
+        part, sums = shares[group], wanted[group].sum(axis=0)
+        factors = np.ones(part.shape[1], np.float32)
+        for _ in range(_ROUNDS):
+            now = part * factors
+            now /= now.sum(axis=1, keepdims=True) + _LEAST
+            factors *= (sums + _LEAST) / (now.sum(axis=0) + _LEAST)
+        shares[group] = part * factors ** np.float32(min(len(part) / _FEW, 1.0))
+    return shares
 
 
 def _ends(code: ColumnCode) -> tuple[float, float]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from microtome.card import Card, Carded
 from microtome.errors import ModelError, ParameterError
-from microtome.generators import Generator
+from microtome.generators import Generator, MixtureGenerator, RowLayout
 from microtome.generators.image import ImageGenerator
 from microtome.progress import Progress, usual_progress
 from microtome.published import Artefact, ImageRelease, LinkedRelease, Release, check_output
@@ -26,7 +26,6 @@ from microtome.synthesis.model_file import Model, load_model, save_model
 from microtome.synthesis.people_model import PeopleModel
 from microtome.synthesis.table_model import TableModel, generator_of
 from microtome.training import Fit, FitSettings, ImageFitSettings, Trainer, seed_of
-from microtome.training.trainer import combined
 
 
 class Synthesizer(Carded):
@@ -115,22 +114,22 @@ class Synthesizer(Carded):
     def _fit_linked(
         self, release: LinkedRelease, checkpoint: str | Path | None, *, resume: bool, progress: Progress
     ) -> Self:
-        """Train a mixture for each view."""
+        """Train one mixture of all views; each view has the part of it that is about its columns."""
         if self.generator is not None:
-            raise ParameterError("linked tables have mixtures of their own; leave generator out")
-        fits: dict[str, Fit] = {}
-        for number, (name, view) in enumerate(release.views.items()):
-            path = None if checkpoint is None else Path(f"{checkpoint}.{number}")
-            trainer = Trainer(view, self.settings, seed=self.random_state, checkpoint=path, progress=progress)
-            fits[name] = trainer.fit(resume=resume)
-            if not fits[name].finished:
-                raise ModelError(
-                    f"interrupted while the view of {name!r} was fitted; linked tables need all views, so there is no "
-                    "model yet: resume, to go on from the checkpoint"
-                )
-        self.fit_ = combined(list(fits.values()))
+            raise ParameterError("linked tables have a mixture of their own; leave generator out")
+        path = None if checkpoint is None else Path(checkpoint)
+        trainer = Trainer(release.joint, self.settings, seed=self.random_state, checkpoint=path, progress=progress)
+        self.fit_ = trainer.fit(resume=resume)
+        match self.fit_.generator:
+            case MixtureGenerator() as mixture:
+                pass
+            case other:
+                raise ModelError(f"linked tables have no mixture but {type(other).__name__}")
         self._model = LinkedModel.of(
-            {name: fit.generator for name, fit in fits.items()},
+            {
+                name: mixture.marginal(RowLayout.of(view.codebook), release.places(name))
+                for name, view in release.views.items()
+            },
             release.schema,
             {name: view.codebook for name, view in release.views.items()},
             _origin(release, self.fit_),

@@ -268,9 +268,9 @@ class AggregateLoss:
 
 
 def _prices(release: AggregatesRelease) -> Float[Tensor, " d"]:
-    """The price of a nat, level by level: the levels there are, more for wide columns."""
+    """The price of a nat, level by level: the levels that it is counted with and its own, more for wide columns."""
     widths = np.array([block.width for block in release.codebook.blocks])
-    prices = np.repeat(widths.sum() * np.sqrt(widths / 10.0), widths)
+    prices = np.repeat(release.levels_met() * np.sqrt(widths / 10.0), widths)
     return torch.tensor(prices, dtype=torch.float32)
 
 
@@ -306,8 +306,7 @@ def thinned_moments(
 
 def _matching(release: AggregatesRelease, moments: ReleasedMoments, settings: MomentSettings) -> MomentMatching:
     """The comparison of all tables that were measured."""
-    weights = torch.tensor((np.array(release.mechanism.pair_noise) > 0).astype(float))
-    return on_encoded(release, moments, settings, weights)
+    return on_encoded(release, moments, settings, torch.tensor(release.measured().astype(float)))
 
 
 def _seen_settings(exact: bool) -> MomentSettings:

@@ -39,7 +39,7 @@ class Correlations:
     def __init__(
         self, release: AggregatesRelease, moments: Sequence[ReleasedMoments], settings: MomentSettings
     ) -> None:
-        scores = _scores(release)
+        places, scores = _scores(release)
         self._looks: list[MomentMatching] = []
         if scores.shape[1] < 2:
             return
@@ -49,7 +49,8 @@ class Correlations:
         self._turn = torch.tensor(scores / scale[:, None], dtype=torch.float32)
         self._shift = torch.tensor(codebook.offset @ scores, dtype=torch.float32)
         plain = replace(settings, simplex=False)
-        self._looks = [MomentMatching(_of_scores(one, scores), settings=plain) for one in moments]
+        weights = torch.tensor(release.measured()[np.ix_(places, places)].astype(float))
+        self._looks = [MomentMatching(_of_scores(one, scores), settings=plain, pair_weights=weights) for one in moments]
         entries = codebook.dim**2 - sum(block.width**2 for block in codebook.blocks)
         self._weight = (scores.shape[1] - 1) * codebook.dim / entries
 
@@ -72,16 +73,17 @@ class Correlations:
         return total
 
 
-def _scores(release: AggregatesRelease) -> Floats:
-    """A column of scores for every numeric column of the table (d × q)."""
-    found = []
-    for code, block in zip(release.codebook.codes, release.codebook.blocks, strict=True):
+def _scores(release: AggregatesRelease) -> tuple[list[int], Floats]:
+    """The places of numeric columns, and a column of scores for each (d × q)."""
+    places, found = [], []
+    for place, (code, block) in enumerate(zip(release.codebook.codes, release.codebook.blocks, strict=True)):
         scores = code.level_scores()
         if scores is not None and block.width > 1:
             column = np.zeros(release.codebook.dim)
             column[block.start : block.stop] = scores
+            places.append(place)
             found.append(column)
-    return np.array(found).reshape(len(found), release.codebook.dim).T
+    return places, np.array(found).reshape(len(found), release.codebook.dim).T
 
 
 def _of_scores(moments: ReleasedMoments, scores: Floats) -> ReleasedMoments:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.divergences import ReleasedMoments
-from microtome.published import Release
+from microtome.published import AggregatesRelease
 from microtome.schema import Codebook
 from microtome.schema.formula import Extent
 from microtome.schema.rules import Rule, Rules
@@ -29,8 +29,15 @@ _TURNS = 200
 _SETTLED = 1e-12
 
 
-def forbidden_pairs(release: Release) -> Bools:
+def forbidden_pairs(release: AggregatesRelease) -> Bools:
     """Which pairs of levels of two columns no record can have (d × d)."""
+    found = np.zeros((release.codebook.dim, release.codebook.dim), dtype=bool)
+    for part, here in release.parts:
+        found[here[:, None], here] |= _forbidden_by_rules(part)
+    return found
+
+
+def _forbidden_by_rules(release: AggregatesRelease) -> Bools:
     rules, codebook = release.schema.ruled, release.codebook
     forbidden = np.zeros((codebook.dim, codebook.dim), dtype=bool)
     names = [code.column.name for code in codebook.codes]

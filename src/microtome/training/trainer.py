@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from microtome.errors import ParameterError
 from microtome.generators import Generator
@@ -59,24 +57,6 @@ class Fit:
             f"best at step {self.best_step} with held-out score {best:.2f} ± {self.score_error:.2f} "
             "(1: independent columns, nothing learnt beyond the profile; near 0: what was learnt is confirmed)"
         )
-
-
-def combined(fits: Sequence[Fit]) -> Fit:
-    """How several generators came about, each on a part of a release: scores are means, and all have to be finished.
-
-    The generator is that of the first.
-    """
-    steps = sorted({step for fit in fits for step, _ in fit.history})
-    scores = [[dict(fit.history).get(step) for fit in fits] for step in steps]
-    means = [float(np.mean([score for score in row if score is not None])) for row in scores]
-    return replace(
-        fits[0],
-        history=tuple(zip(steps, means, strict=True)),
-        best_step=max(fit.best_step for fit in fits),
-        finished=all(fit.finished for fit in fits),
-        score_error=float(np.sqrt(np.mean([fit.score_error**2 for fit in fits]) / len(fits))),
-        scored=all(fit.scored for fit in fits),
-    )
 
 
 class Trainer:
