@@ -21,6 +21,7 @@ from microtome.private.passes import Shard, TableTally, Told
 from microtome.private.sliced_rows import SlicedRows
 from microtome.schema import Column, Kind, Schema
 from microtome.schema.dialect import separator_hint
+from microtome.schema.misreading import cast_error
 
 
 class Counter(Protocol):
@@ -138,7 +139,8 @@ def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int)
                 arrays.append(_cast(batch.column(column.name), column))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 where = f"{origin}: column {column.name!r}, rows from {first_row}"
-                attempts.errors.append(TableError(f"{where}: not all values are {column.described}: {error}"))
+                stored = batch.column(column.name).type
+                attempts.errors.append(TableError(f"{where}: {cast_error(column, stored, error)}"))
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
 

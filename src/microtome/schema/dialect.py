@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from microtome.errors import SchemaError, TableError
+from microtome.schema.misreading import misread
 
 MISSING_VALUES = tuple(pacsv.ConvertOptions().null_values)
 """Texts that stand for a missing value unless a schema lists others."""
@@ -218,7 +219,4 @@ def text_error(path: Path, names: Sequence[str], error: Exception) -> TableError
     value = _VALUE.search(text)
     if value is None:
         return TableError(f"{path}: column {column!r}: {_IN_COLUMN.split(text)[-1].lstrip(': ')}")
-    return TableError(
-        f"{path}: column {column!r}, line {value['line']}: {value['value']} cannot be read as {value['type']}; correct "
-        "it, or the column's kind or format, or list it under 'codes' if it is no measurement"
-    )
+    return TableError(f"{path}: column {column!r}, line {value['line']}: {misread(value['value'], value['type'])}")

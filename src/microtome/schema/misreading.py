@@ -1,0 +1,48 @@
+"""What stands in a column and cannot be read as one of its values, in words, with what to do about it.
+
+Arrow tells of such values in its own words and names of types, and knows nothing of a schema.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+
+from microtome.schema.column import Column
+
+_PARSED = re.compile(r"Failed to parse string: (?P<value>'.*') as a scalar of type (?P<type>\S+)", re.DOTALL)
+_TRUNCATED = re.compile(r"Float value (?P<value>\S+) was truncated converting to (?P<type>\S+)")
+_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_WORDS = {
+    "u?int": "a whole number",
+    "double|float|halffloat|decimal": "a number",
+    "bool": "true or false",
+    "date": "a date like 2026-01-31",
+    "timestamp": "a date with a time like 2026-01-31 08:30:00",
+    "time": "a time of day like 08:30:00",
+}
+_IF_CODES = "what is a code and no measurement is to be declared in the schema (codes: […]), the rest to be corrected"
+
+
+def misread(value: str, wanted: str) -> str:
+    """A value, as it is written in messages, that is none of the wanted type of Arrow's; and what to do about it."""
+    words = next((words for kind, words in _WORDS.items() if re.match(kind, wanted)), wanted)
+    return f"{value} is not {words}; {_remedy(value, words)}; otherwise correct it, or the column's kind or format"
+
+
+def _remedy(value: str, words: str) -> str:
+    if words == _WORDS["bool"]:
+        return "if the column has more values than two, declare it as text (kind: categorical, dtype: string)"
+    if words == _WORDS["u?int"] and _NUMBER.fullmatch(value.strip("'")):
+        return "if the column may have such numbers, declare them (kind: float, dtype: float64)"
+    return f"if everybody knows of it as a code that is no measurement, declare it in the schema (codes: [{value}])"
+
+
+def cast_error(column: Column, stored: pa.DataType, error: Exception) -> str:
+    """Why values as they are stored are none of a column's, and what to do about it."""
+    found = _PARSED.search(str(error)) or _TRUNCATED.search(str(error))
+    if found is not None:
+        return misread(found["value"], found["type"])
+    may_be_codes = (pa.types.is_string(stored) or pa.types.is_large_string(stored)) and not column.kind.is_categorical
+    return f"not all values are {column.described}: {error}{f'; {_IF_CODES}' if may_be_codes else ''}"
