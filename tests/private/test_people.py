@@ -95,11 +95,11 @@ class Counted:
             pairs.add(block)
             triples.add(block)
         self.vectors = [histogram.counts.astype(float) for _, histogram in profile.questions]
-        second, blocks = pairs.counts._second[0], full.blocks
+        second, blocks = pairs.counts._pairs()[0], full.blocks
         for (i, one), (j, other) in itertools.combinations(enumerate(blocks), 2):
             if plan.pair_noise[i, j] > 0:
                 self.vectors.append(second[one.start : one.stop, other.start : other.stop].ravel())
-        self.vectors += [counts.astype(float) for counts in triples.counts._counts]
+        self.vectors += [counts.astype(float) for counts in triples.counts._triples()]
 
     def away(self, other: "Counted") -> list[float]:
         """The squared distance in every table."""
