@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from microtome.private.engines.packed_rows import packed_partition
 from microtome.private.engines.spark import counted_partition, merged
 from microtome.private.engines.spark_rows import (
     RowTask,
@@ -41,7 +40,7 @@ class Here:
 
     def fill(self, tally: Any, schema: Any, block_rows: int, told: Any) -> int:
         sent = [
-            counted_partition(number, packed_partition(table.to_batches(), schema), tally, block_rows)
+            counted_partition(number, table.to_batches(), tally, schema, block_rows)
             for number, table in enumerate(self.partitions)
         ]
         told(len(sent), len(sent))

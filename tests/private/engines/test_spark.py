@@ -22,7 +22,6 @@ from microtome.accounting import Ledger
 from microtome.errors import MicrotomeError, TableError
 from microtome.private import RunSettings
 from microtome.private.engines import shared_key
-from microtome.private.engines.packed_rows import packed_partition
 from microtome.private.engines.sent_counts import add_bytes, to_bytes
 from microtome.private.engines.spark import counted_partition, merged, merged_group
 from microtome.private.profile import Tally
@@ -160,8 +159,7 @@ def test_a_copy_that_is_sent_arrives_empty_and_comes_back_whole() -> None:
 
 def test_a_partition_counts_once_however_often_it_is_sent() -> None:
     table, schema = NASTY.select(["flag"]), Schema(columns=(NASTY_SCHEMA["flag"],))
-    halves = [[*packed_partition(table.slice(n * 160, 160).to_batches(), schema)] for n in (0, 1)]
-    sent = [counted_partition(n, half, Tally(schema, {}), 64) for n, half in enumerate(halves)]
+    sent = [counted_partition(n, table.slice(n * 160, 160).to_batches(), Tally(schema, {}), schema, 64) for n in (0, 1)]
     tally = Tally(schema, {})
     rows = [row for batch in (sent[0], sent[1], sent[0], sent[1]) for row in batch.to_pylist()]
     assert merged(tally, rows) == ({0, 1}, 320)

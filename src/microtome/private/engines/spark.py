@@ -1,6 +1,6 @@
 """A Spark frame as a private table: executors count their own rows, and send counts.
 
-    frame ─► partitions ─► packed rows ─► our tally on Arrow batches ─► one message a partition ─► merged ─► the driver
+    frame ─► partitions ─► our tally on Arrow batches ─► one message a partition ─► merged in groups ─► the driver
 
 The driver draws the noise: nothing random happens in a task, so whatever Spark repeats, speculates on or loses, a
 partition has the counts that it has. Every message says which partition it is of, and one that came before is dropped.
@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,8 @@ import pyarrow as pa
 
 from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.extras import how_to_install
-from microtome.private.engines.packed_rows import packed, unpacked
 from microtome.private.engines.sent_counts import add_bytes, to_bytes
-from microtome.private.engines.spark_jobs import ORIGIN, Batches, batches_of, columns_of, run, watched
+from microtome.private.engines.spark_jobs import ORIGIN, Batches, columns_of, partition_table, run, watched
 from microtome.private.engines.spark_rows import SparkRows
 from microtome.private.passes import TableTally, Told
 from microtome.private.table import PrivateTable
@@ -37,8 +37,6 @@ _MESSAGE = pa.schema(
 )
 """What tasks send: of which partitions, how many rows these have, what was counted, or why nothing could be."""
 _MESSAGE_IN_SPARK = "partitions array<bigint>, rows bigint, counts binary, problem string"
-_BLOCKS_AT_ONCE = 1
-"""Packed blocks that Spark hands over at a time."""
 _MOST_AT_ONCE = 64
 """Messages that the driver takes; more are merged in groups on the way to it."""
 
@@ -57,7 +55,7 @@ def open_spark(frame: Any) -> PrivateTable:
         types=_types(frame),
         num_rows=None,
         stream=_refuse_streaming,
-        counter=SparkCounter(frame),
+        counter=SparkCounter(frame=frame),
         writer=SparkRows(frame=frame),
     )
 
@@ -86,62 +84,51 @@ def parquet_on_spark(path: Path, master: str | None) -> Iterator[Any]:
         session.stop()
 
 
+@dataclass(frozen=True, kw_only=True)
 class SparkCounter:
-    """Has the executors of a Spark frame count its rows.
+    """Has the executors of a Spark frame count its rows."""
 
-    The frame is read once: its rows are packed, many to a message, and stay on the executors' disks until the release
-    is made. What Spark takes longest for is to hand rows to Python one by one.
-    """
-
-    def __init__(self, frame: Any) -> None:
-        self.frame = frame
-        self._packed: Any = None
+    frame: Any
 
     def num_rows(self) -> int:
         """How many rows there are."""
         return int(run(self.frame.count))
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """The rows as they are first read; a partition that is lost is read again, and must have as many rows."""
-        try:
-            yield
-        finally:
-            if self._packed is not None:
-                with suppress(Exception):  # a session that has ended has nothing left
-                    self._packed.unpersist()
-            self._packed = None
+    def held(self) -> AbstractContextManager[None]:
+        """A frame is read again for every pass; one that has another number of rows then is refused."""
+        return nullcontext()
 
     def fill(self, tally: TableTally, schema: Schema, block_rows: int, told: Told) -> int:
         """Count all rows; gives their number."""
-        if self._packed is None:
-            self._packed = run(lambda: packed(columns_of(self.frame, schema), schema))
+        counter = partition_counter(tally, schema, block_rows)
+        sent = columns_of(self.frame, schema).mapInArrow(counter, _MESSAGE_IN_SPARK)
         groups = _num_groups(self.frame)
-        with batches_of(self.frame, _BLOCKS_AT_ONCE), watched(self.frame, told):
-            sent = self._packed.mapInArrow(partition_counter(tally, block_rows), _MESSAGE_IN_SPARK)
-            if groups > 1:
-                sent = sent.repartition(groups, "partitions").mapInArrow(group_merger(tally), _MESSAGE_IN_SPARK)
+        if groups > 1:
+            sent = sent.repartition(groups, "partitions").mapInArrow(group_merger(tally), _MESSAGE_IN_SPARK)
+        with watched(self.frame, told):
             messages = run(sent.collect)
         return merged(tally, (row.asDict() for row in messages))[1]
 
 
-def partition_counter(tally: TableTally, block_rows: int) -> Callable[[Batches], Iterator[Any]]:
+def partition_counter(tally: TableTally, schema: Schema, block_rows: int) -> Callable[[Batches], Iterator[Any]]:
     """What a task does: counts the rows of its partition, and sends one message."""
 
     def count(batches: Batches) -> Iterator[pa.RecordBatch]:
         from microtome.private.engines.spark import counted_partition
         from microtome.private.engines.spark_jobs import task_context
 
-        yield counted_partition(task_context().partitionId(), batches, tally, block_rows)
+        yield counted_partition(task_context().partitionId(), batches, tally, schema, block_rows)
 
     return count
 
 
-def counted_partition(number: int, batches: Batches, tally: TableTally, block_rows: int) -> pa.RecordBatch:
+def counted_partition(
+    number: int, batches: Batches, tally: TableTally, schema: Schema, block_rows: int
+) -> pa.RecordBatch:
     """The message of one partition."""
     tally, rows = deepcopy(tally), 0  # a copy is empty, whatever was counted before
     try:
-        for block in unpacked(batches, block_rows):
+        for block in partition_table(batches, schema).blocks(schema, block_rows):
             tally.add(block)
             rows += block.num_rows
     except MicrotomeError as error:

@@ -18,7 +18,6 @@ from microtome.schema import Schema
 ORIGIN = "the Spark frame"
 Batches = Iterable[pa.RecordBatch]
 _GROUP = ("spark.jobGroup.id", "spark.job.description")
-_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _SECONDS_BETWEEN = 0.5
 
 
@@ -56,19 +55,6 @@ def run(action: Callable[[], Any]) -> Any:
             f"{ORIGIN}: Spark gave up: {first.strip()}; nothing was written. Spark's own log says more; executors need "
             "the same version of microtome, numpy and pyarrow as the driver"
         ) from error
-
-
-@contextmanager
-def batches_of(frame: Any, rows: int) -> Iterator[None]:
-    """Jobs that are planned here hand so many rows at a time to Python."""
-    settings = frame.sparkSession.conf
-    before = settings.get(_BATCH)
-    settings.set(_BATCH, str(rows))
-    try:
-        yield
-    finally:
-        with suppress(Exception):  # a session that has ended has no settings
-            settings.set(_BATCH, before)
 
 
 @contextmanager
