@@ -3,7 +3,8 @@
 from microtome.accounting import Accountant, Event, Ledger, Neighbours
 
 
-def reserve(ledger: Ledger, *events: Event, dataset: str = "people", neighbours: str = "blank-one") -> str:
-    return ledger.reserve(
-        dataset, events, purpose="test", neighbours=Neighbours(neighbours), accountant=Accountant.EXACT
-    )
+def reserve(
+    ledger: Ledger, *events: Event, dataset: str = "people", neighbours: str = "blank-one", unit: str | None = None
+) -> str:
+    relation = Neighbours(neighbours)
+    return ledger.reserve(dataset, events, purpose="test", neighbours=relation, accountant=Accountant.EXACT, unit=unit)

@@ -261,3 +261,38 @@ def test_a_stop_before_the_guard_is_left_holds_up_nobody_who_takes_back(monkeypa
         )
     assert stopped.value.__notes__ == ["Nothing was spent."]
     assert [entry.status for entry in ledger.entries()] == ["cancelled"]
+
+
+ROWS_THEN_PEOPLE = [(None, "patient"), ("patient", None), ("patient", "household")]
+
+
+@pytest.mark.parametrize(("before", "after"), ROWS_THEN_PEOPLE)
+@pytest.mark.parametrize("budget", [True, False])
+def test_people_and_rows_are_not_added_up(before: str | None, after: str | None, budget: bool, tmp_path: Path) -> None:
+    book = Ledger(tmp_path / "book.json")
+    if budget:
+        book.set_budget("people", epsilon=9.0, delta=1e-6)
+    reserve(book, GaussianEvent(mu=0.1), unit=before)
+    spent = book.spent("people", delta=1e-6)
+    with pytest.raises(BudgetError, match=r"do not add up to one promise.*--dataset.*nothing was spent") as refused:
+        reserve(book, GaussianEvent(mu=0.1), unit=after)
+    assert "each row by itself" in str(refused.value) or "unit 'household'" in str(refused.value)
+    assert book.spent("people", delta=1e-6) == spent
+    reserve(book, GaussianEvent(mu=0.1), unit=before)
+    reserve(book, GaussianEvent(mu=0.1), unit=after, dataset="others")
+    assert [entry.unit for entry in Ledger(tmp_path / "book.json").entries()] == [before, before, after]
+
+
+def test_what_came_to_nothing_stands_in_nobodys_way() -> None:
+    book = Ledger()
+    book.cancel(reserve(book, GaussianEvent(mu=0.1), unit="patient"))
+    reserve(book, GaussianEvent(mu=0.1))
+
+
+def test_a_book_from_before_units_were_named_tells_people_by_the_purpose() -> None:
+    book = Ledger()
+    how = {"neighbours": Neighbours.BLANK_ONE, "accountant": Accountant.EXACT}
+    book.reserve("people", [GaussianEvent(mu=0.1)], purpose="release of aggregates, a person's rows together", **how)
+    with pytest.raises(BudgetError, match="protects people, all of their rows together, and this one"):
+        reserve(book, GaussianEvent(mu=0.1))
+    reserve(book, GaussianEvent(mu=0.1), unit="patient")

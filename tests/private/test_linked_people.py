@@ -149,7 +149,7 @@ def _counts(held: LinkedPeople, rows: int) -> dict[str, np.ndarray]:
         for place, (_, histogram) in enumerate(tally.questions):
             found[f"{name} histogram {place}"] = histogram.counts.astype(float) / WHOLE
     for name, (tally, plan, full) in pairs.items():
-        second = tally.counts._second[0] / WHOLE
+        second = tally.counts._pairs()[0] / WHOLE
         for (i, one), (j, other) in itertools.combinations(enumerate(full.blocks), 2):
             if plan.pair_noise[i, j] > 0:
                 table = second[one.start : one.stop, other.start : other.stop]

@@ -172,7 +172,7 @@ def test_tables_of_aggregates(num_rows: int, options: dict[str, str]) -> None:
         counted = AggregateTally(codebook, tables)
         for rows in blocks:
             counted.add(levels[rows])
-        return [counted.num_rows, counted._first, counted._second]
+        return [counted.num_rows, counted._pairs()]
 
     check_own_contribution(tally, num_rows, num_rows // 3)
 
@@ -187,7 +187,7 @@ def test_tables_of_three_columns(num_rows: int) -> None:
         counted = TripleTally(groups, [(0, 1, 2)])
         for rows in blocks:
             counted.add(levels[rows])
-        return [counted._counts]
+        return [counted._triples()]
 
     check_own_contribution(tally, num_rows, num_rows // 3)
 

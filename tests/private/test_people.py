@@ -6,6 +6,7 @@ replaced by others.
 
 import itertools
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import microtome as mt
 from microtome.accounting import Neighbours
-from microtome.errors import TableError
+from microtome.errors import BudgetError, TableError
 from microtome.private import open_table
 from microtome.private.aggregating import AggregateTally, plan_aggregates, plan_tables
 from microtome.private.histograms import DenseHistogram, bucket_histogram
@@ -95,11 +97,11 @@ class Counted:
             pairs.add(block)
             triples.add(block)
         self.vectors = [histogram.counts.astype(float) for _, histogram in profile.questions]
-        second, blocks = pairs.counts._second[0], full.blocks
+        second, blocks = pairs.counts._pairs()[0], full.blocks
         for (i, one), (j, other) in itertools.combinations(enumerate(blocks), 2):
             if plan.pair_noise[i, j] > 0:
                 self.vectors.append(second[one.start : one.stop, other.start : other.stop].ravel())
-        self.vectors += [counts.astype(float) for counts in triples.counts._counts]
+        self.vectors += [counts.astype(float) for counts in triples.counts._triples()]
 
     def away(self, other: "Counted") -> list[float]:
         """The squared distance in every table."""
@@ -272,3 +274,13 @@ def test_noise_of_weighted_counts_has_its_scale(factor: float, fits: bool) -> No
     noise = histogram.noisy(factor * 2.5, np.random.default_rng(4), DIGITS) - np.ldexp(histogram.counts, -DIGITS)
     assert (abs(noise.std() / 2.5 - 1.0) < 0.05) == fits
     assert abs(noise.mean()) < 0.2
+
+
+def test_rows_and_people_of_a_table_are_not_released_under_one_name(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    table, book = table_of({f"p{n}": random_person(rng, 1 + n % 3) for n in range(40)}), tmp_path / "book.json"
+    how = {"epsilon": 1.0, "delta": 1e-3, "ledger": book, "dataset": "ward", "anyway": True}
+    mt.release(table, SCHEMA, output=tmp_path / "people.release", **how)
+    with pytest.raises(BudgetError, match=r"unit 'who'\), and this one would protect each row by itself"):
+        mt.release(table, replace(SCHEMA, unit=None), output=tmp_path / "rows.release", **how)
+    assert not (tmp_path / "rows.release").exists()

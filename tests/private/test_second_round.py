@@ -174,7 +174,7 @@ def test_one_record_moves_a_score_by_its_own_cells() -> None:
         tally = TripleTally(groups, candidates)
         for part in np.array_split(rows, 3):
             tally.add(part)
-        return np.abs(tally._counts - expected).sum(axis=1)
+        return np.abs(tally._triples() - expected).sum(axis=1)
 
     whole = scores(levels)
     for left_out in range(60):
@@ -193,7 +193,7 @@ def test_what_pairs_tell_is_expected_and_does_not_count() -> None:
     )
     tally = TripleTally(groups, candidates)
     tally.add(frame.to_numpy(np.int64))
-    scores = np.abs(tally._counts - expected).sum(axis=1) - spread
+    scores = np.abs(tally._triples() - expected).sum(axis=1) - spread
     assert candidates[int(scores.argmax())] == (0, 1, 2)
     assert scores.max() > 40_000
     assert np.sort(scores)[-2] < 3_000

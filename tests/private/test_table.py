@@ -68,8 +68,13 @@ def test_every_form_gives_the_same_rows(form: str, tmp_path: Path) -> None:
     blocks = list(opened.blocks(schema, 30))
     assert [block.num_rows for block in blocks] == [30, 30, 30, 10]
     read = pa.concat_tables(blocks)
-    assert [field.type for field in read.schema] == [column.arrow_type for column in schema.columns]
-    assert read.equals(table.combine_chunks()) or read.to_pydict() == table.to_pydict()
+    assert [_of_values(field.type) for field in read.schema] == [column.arrow_type for column in schema.columns]
+    assert read.to_pydict() == table.to_pydict()
+
+
+def _of_values(kind: pa.DataType) -> pa.DataType:
+    """Texts of categories come as places in a list of them."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 @given(batches=st.lists(st.integers(0, 50), min_size=1, max_size=8), rows=st.integers(1, 60))

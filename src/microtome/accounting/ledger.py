@@ -120,6 +120,7 @@ class Ledger(LedgerCard):
         purpose: str,
         neighbours: Neighbours,
         accountant: Accountant,
+        unit: str | None = None,
     ) -> str:
         """Record that ``events`` are about to happen to ``dataset``; recorded when this returns.
 
@@ -129,14 +130,16 @@ class Ledger(LedgerCard):
             purpose: what for, in words.
             neighbours: the relation that the events are counted under.
             accountant: the accountant by which they were planned; a set budget is enforced by the exact one.
+            unit: the column that says whose a row is, where people are protected and not rows.
 
         Returns:
             The id of the entry, for ``settle`` or ``cancel``.
 
         Raises:
-            BudgetError: a set budget would be exceeded, or relations would be mixed under it.
+            BudgetError: a set budget would be exceeded, or relations would be mixed under it; or people and rows, or
+                two units, would be mixed, with a budget or without.
         """
-        entry = _entry(dataset, events, purpose=purpose, neighbours=neighbours, accountant=accountant)
+        entry = _entry(dataset, events, purpose=purpose, neighbours=neighbours, accountant=accountant, unit=unit)
 
         def record(book: Book) -> Reserve:
             _require_room(book, entry)
@@ -250,7 +253,13 @@ def _with(book: Book, record: Record | None) -> Book:
 
 
 def _entry(
-    dataset: str, events: Sequence[Event], *, purpose: str, neighbours: Neighbours, accountant: Accountant
+    dataset: str,
+    events: Sequence[Event],
+    *,
+    purpose: str,
+    neighbours: Neighbours,
+    accountant: Accountant,
+    unit: str | None = None,
 ) -> Entry:
     """A new entry; events are taken as a reader of the book will find them."""
     _require_name("dataset", dataset)
@@ -263,6 +272,7 @@ def _entry(
         neighbours=Neighbours(neighbours),
         accountant=Accountant(accountant),
         events=tuple(event_from_dict(event.to_dict()) for event in events),
+        unit=unit,
     )
 
 
@@ -304,11 +314,29 @@ def _require_one_relation(dataset: str, relations: Sequence[Neighbours]) -> None
         )
 
 
+def _require_one_unit(entries: Sequence[Entry], entry: Entry) -> None:
+    """Refuse what protects something else than the entries before: the sum would be true of neither."""
+    others = [other for other in entries if other.is_of_people != entry.is_of_people]
+    others += [other for other in entries if None not in (other.unit, entry.unit) and other.unit != entry.unit]
+    if others:
+        raise BudgetError(
+            f"data set {entry.dataset!r} has a release that protects {_protected(others[0])}, and this one would "
+            f"protect {_protected(entry)}: their costs do not add up to one promise. Release it in the same way, or "
+            "under a name of its own (--dataset), with a budget of its own; nothing was spent"
+        )
+
+
+def _protected(entry: Entry) -> str:
+    if not entry.is_of_people:
+        return "each row by itself"
+    return "people, all of their rows together" + ("" if entry.unit is None else f" (unit {entry.unit!r})")
+
+
 def _require_room(book: Book, entry: Entry) -> None:
-    budget = book.budgets.get(entry.dataset)
+    entries, budget = _counted(book, entry.dataset), book.budgets.get(entry.dataset)
+    _require_one_unit(entries, entry)
     if budget is None:
         return
-    entries = _counted(book, entry.dataset)
     _require_one_relation(entry.dataset, [other.neighbours for other in (*entries, entry)])
     before = _events(entries)
     if _fits([*before, *entry.events], budget):

@@ -22,6 +22,8 @@ from microtome.errors import ParameterError
 from microtome.json_record import Json, JsonRecord, TaggedRecord, record_of_kind
 
 RESERVED, RELEASED, CANCELLED = "reserved", "released", "cancelled"
+OF_PEOPLE = ", a person's rows together"
+"""How the purpose of a release ends that protects people and not rows; earlier books say it nowhere else."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,7 @@ class Entry(JsonRecord):
         events: what is done.
         status: "reserved" at first, then "released" once the result was written, or "cancelled". The first two count.
         artefact: checksum of the result, if written.
+        unit: the column that says whose a row is, where people are protected and not rows.
     """
 
     id: str
@@ -61,6 +64,7 @@ class Entry(JsonRecord):
     events: tuple[Event, ...]
     status: str = RESERVED
     artefact: str | None = None
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         if not self.events:
@@ -70,6 +74,11 @@ class Entry(JsonRecord):
     def is_open(self) -> bool:
         """Whether the work that it pays for is neither done nor given up."""
         return self.status == RESERVED
+
+    @property
+    def is_of_people(self) -> bool:
+        """Whether it protects everything that a person contributed, and not each row by itself."""
+        return self.unit is not None or self.purpose.endswith(OF_PEOPLE)
 
     @property
     def counts(self) -> bool:
@@ -86,8 +95,8 @@ class Reserve(TaggedRecord):
 
     def to_dict(self) -> Json:
         """The record as a JSON object."""
-        later = ("status", "artefact")
-        return {"kind": self.kind, **{name: one for name, one in self.entry.to_dict().items() if name not in later}}
+        left_out = ["status", "artefact", *(["unit"] if self.entry.unit is None else [])]
+        return {"kind": self.kind, **{name: one for name, one in self.entry.to_dict().items() if name not in left_out}}
 
     @classmethod
     def from_fields(cls, given: Mapping[str, Any]) -> Self:

@@ -40,7 +40,8 @@ from numpy.typing import NDArray
 from microtome.accounting import Event, FailureEvent, GaussianEvent
 from microtome.errors import MicrotomeError, ParameterError
 from microtome.private.histograms import exact_counts
-from microtome.private.pair_counts import pair_counts
+from microtome.private.joint_counts import JointCounts
+from microtome.private.pair_counts import pair_matrices
 from microtome.private.plan import unit_noise
 from microtome.private.randomness import LATTICE_GAP, Randomness, noisy_counts
 from microtome.private.second_round import MOST_COLUMNS, Round, plan_round, strongest_columns
@@ -274,19 +275,14 @@ class AggregateTally:
         self._codebook, self.plan, self._lock = codebook, plan, Lock()
         self._widths = np.array([block.width for block in codebook.blocks])
         self.num_rows = 0
-        self._first = np.zeros((plan.num_parts, codebook.dim))
-        self._second = np.zeros((plan.num_parts, codebook.dim, codebook.dim))
+        self._counted = JointCounts(self._widths.tolist(), 2, plan.num_parts)
+        self._sent = np.zeros((plan.num_parts, codebook.dim, codebook.dim), np.int64)
 
     def add(self, levels: NDArray[np.int64], weight: int = 1) -> None:
         """Count the rows of a block, given as levels (rows × columns), each for so much."""
         if ((levels < 0) | (levels >= self._widths)).any():
             raise MicrotomeError("a level is outside its column; nothing was released")
-        parts = self.plan.parts_of(levels)
-        for number in range(self.plan.num_parts):
-            second = weight * pair_counts(levels.T[:, parts == number], self._widths.tolist())
-            with self._lock:
-                self._first[number] += second.diagonal()
-                self._second[number] += second
+        self._counted.add(levels.T, self.plan.parts_of(levels), weight)
         with self._lock:
             self.num_rows += len(levels)
 
@@ -295,47 +291,48 @@ class AggregateTally:
 
     def parts(self) -> list[pa.Array]:
         """What was counted, to be sent back; counts of one column are within those of pairs."""
-        return [pa.array([self.num_rows]), pa.array(self._second.astype(np.int64).ravel())]
+        return [pa.array([self.num_rows]), pa.array(self._pairs().ravel())]
 
     def add_parts(self, parts: Iterator[pa.Array]) -> None:
         """Add what another of the same plan has sent."""
         self.num_rows += int(exact_counts(next(parts), 1)[0])
-        second = exact_counts(next(parts), self._second.size).reshape(self._second.shape)
-        self._first += second.diagonal(axis1=1, axis2=2)
-        self._second += second
+        self._sent += exact_counts(next(parts), self._sent.size).reshape(self._sent.shape)
 
     def merge(self, other: AggregateTally) -> None:
         """Add what another of the same plan has counted."""
         self.num_rows += other.num_rows
-        self._first += other._first
-        self._second += other._second
+        self._sent += other._pairs()
+
+    def _pairs(self) -> NDArray[np.int64]:
+        """Exact counts of all pairs of levels (parts × d × d), those of each column on the diagonal."""
+        return pair_matrices(self._counted, self._widths.tolist(), self.plan.num_parts) + self._sent
 
     def publish(self, randomness: Randomness) -> dict[str, NDArray[np.float64]]:
         """The noisy tables *first*, *second* and, with a focus, *third*; zero wherever nothing is measured."""
-        plan = self.plan
+        plan, exact = self.plan, self._pairs()
         if plan.focus is None:
-            found = {"first": self._noisy_first(randomness)}
-            return {**found, "second": self._noisy_pairs("second", self._second, plan.pair_noise, randomness)}
-        together = self._second.sum(axis=0, keepdims=True)
+            found = {"first": self._noisy_first(exact.diagonal(axis1=1, axis2=2), randomness)}
+            return {**found, "second": self._noisy_pairs("second", exact, plan.pair_noise, randomness)}
+        together = exact.sum(axis=0, keepdims=True)
         return {
             "first": np.zeros((1, self._codebook.dim)),
             "second": self._noisy_pairs("second", together, plan.pair_noise, randomness),
-            "third": self._noisy_pairs("third", self._second, plan.triple_noise, randomness),
+            "third": self._noisy_pairs("third", exact, plan.triple_noise, randomness),
         }
 
-    def _noisy_first(self, randomness: Randomness) -> NDArray[np.float64]:
-        noisy = np.zeros_like(self._first)
+    def _noisy_first(self, counts: NDArray[np.int64], randomness: Randomness) -> NDArray[np.float64]:
+        noisy = np.zeros(counts.shape)
         for number, (column, part) in enumerate(self._parts()):
             if self.plan.first_noise[column] > 0:
                 stream = randomness.stream("first", number)
-                exact = np.ldexp(self._first[:, part], -self.plan.digits)
+                exact = np.ldexp(counts[:, part], -self.plan.digits)
                 noisy[:, part] = noisy_counts(exact, self.plan.first_noise[column], stream, digits=self.plan.digits)
         return noisy
 
     def _noisy_pairs(
-        self, name: str, counts: NDArray[np.float64], noise: NDArray[np.float64], randomness: Randomness
+        self, name: str, counts: NDArray[np.int64], noise: NDArray[np.float64], randomness: Randomness
     ) -> NDArray[np.float64]:
-        noisy = np.zeros_like(counts)
+        noisy = np.zeros(counts.shape)
         owners = np.repeat(np.arange(len(self._widths)), self._widths)
         for column, left in self._parts():
             others = np.flatnonzero((owners > column) & (noise[column, owners] > 0))

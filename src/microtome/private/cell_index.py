@@ -104,15 +104,26 @@ def _mask(array: pa.Array) -> NDArray[np.bool_]:
 
 
 def _locate_categories(array: pa.Array, column: Column, cells: CategoryCells) -> NDArray[np.int64]:
-    values = pa.array(list(cells.categories), type=array.type)
-    index = pc.index_in(array, value_set=values)
-    unknown = np.asarray(pc.and_(index.is_null(), array.is_valid()))
+    found = _among(array, cells)
+    unknown = found == len(cells.categories)
+    if array.null_count:
+        unknown &= ~_mask(array)
     if unknown.any() and not cells.other:
         value = array[int(np.argmax(unknown))].as_py()
         raise TableError(
             f"column {column.name!r}: value {value!r} is not among the declared categories; "
             "add it, or say 'outside: clamp' to count such values as other"
         )
+    return found
+
+
+def _among(array: pa.Array, cells: CategoryCells) -> NDArray[np.int64]:
+    """Which category every value is, one past the last for none of them; listed values are looked up once each."""
+    if pa.types.is_dictionary(array.type):
+        places = np.append(_among(array.dictionary, cells), len(cells.categories))
+        found: NDArray[np.int64] = places[np.asarray(array.indices.fill_null(len(places) - 1))]
+        return found
+    index = pc.index_in(array, value_set=pa.array(list(cells.categories), type=array.type))
     return np.asarray(index.fill_null(len(cells.categories))).astype(np.int64)
 
 

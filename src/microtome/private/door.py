@@ -96,9 +96,7 @@ class Door:
             plan.check_room(source.num_records, output)
         try:
             with (
-                reserved(
-                    self.ledger, self.dataset, plan.events, settings=self.settings, of_people=plan.of_people
-                ) as reservation,
+                reserved(self.ledger, self.dataset, plan.events, settings=self.settings, unit=plan.unit) as reservation,
                 _held(source),
             ):
                 num_records = self._count(source, plan.first)

@@ -103,7 +103,7 @@ class LinkedSource:
                 root=self.schema.root.name,
             ),
             check_room=check_room,
-            of_people=True,
+            unit=self.schema.root.key or self.schema.root.name,
         )
 
     def _first(self, settings: PrivacySettings, name: str, budget: ProfileBudget) -> Pass:

@@ -147,9 +147,10 @@ def _with_partition(table: PrivateTable, file: StoredFile) -> PrivateTable:
 
 
 def _open_parquet(file: StoredFile) -> PrivateTable:
-    def opened() -> pq.ParquetFile:
+    def opened(listed: Sequence[str] = ()) -> pq.ParquetFile:
         # Arrow's read-ahead keeps every byte it has read: memory would grow with the file.
-        return pq.ParquetFile(file.path if file.system is None else file.file(), pre_buffer=False)
+        stored = file.path if file.system is None else file.file()
+        return pq.ParquetFile(stored, read_dictionary=list(listed), pre_buffer=False)
 
     try:
         found = opened()
@@ -158,11 +159,17 @@ def _open_parquet(file: StoredFile) -> PrivateTable:
 
     def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
         try:
-            yield from opened().iter_batches(_BATCH_ROWS, columns=[column.name for column in columns])
+            texts = [column.name for column in columns if _is_listed(found.schema_arrow, column)]
+            yield from opened(texts).iter_batches(_BATCH_ROWS, columns=[column.name for column in columns])
         except _UNREADABLE as error:
             raise TableError(f"{file.name}: {error}") from error
 
     return _of(file.name, found.schema_arrow, stream, found.metadata.num_rows)
+
+
+def _is_listed(stored: pa.Schema, column: Column) -> bool:
+    """Whether a file of Parquet's lists the texts of a column, and says of every row which of them it has."""
+    return column.kind.is_categorical and pa.types.is_string(stored.field(column.name).type)
 
 
 def _open_arrow(file: StoredFile) -> PrivateTable:

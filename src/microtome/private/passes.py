@@ -152,10 +152,10 @@ class Plan:
         first: The first pass.
         check_room: Refuses, given the records that the first pass has counted and where the file is to be, what disk
             or memory have no room for.
-        of_people: Whether it protects everything that a person contributed, and not each record by itself.
+        unit: The column that says whose a record is, where everything that a person contributed is protected.
     """
 
     events: tuple[Event, ...]
     first: Pass
     check_room: Callable[[int, Any], None]
-    of_people: bool = False
+    unit: str | None = None

@@ -15,6 +15,7 @@ from enum import Enum, auto
 from pathlib import Path
 
 from microtome.accounting import Event, Ledger
+from microtome.accounting.ledger_records import OF_PEOPLE
 from microtome.settings import PrivacySettings
 
 
@@ -94,12 +95,12 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def reserved(
-    ledger: Ledger, dataset: str, events: Sequence[Event], *, settings: PrivacySettings, of_people: bool = False
+    ledger: Ledger, dataset: str, events: Sequence[Event], *, settings: PrivacySettings, unit: str | None = None
 ) -> Iterator[Reservation]:
     """Set the whole promise aside; whatever stops the work before noise is drawn gives it back."""
-    purpose = f"release of {settings.kind}" + (", a person's rows together" if of_people else "")
+    purpose = f"release of {settings.kind}" + ("" if unit is None else OF_PEOPLE)
     entry = ledger.reserve(
-        dataset, events, purpose=purpose, neighbours=settings.neighbours, accountant=settings.accountant
+        dataset, events, purpose=purpose, neighbours=settings.neighbours, accountant=settings.accountant, unit=unit
     )
     promise = f"ε = {settings.epsilon:g} at δ = {settings.delta:g}"
     reservation = Reservation(ledger, entry, promise)

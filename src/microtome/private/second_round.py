@@ -21,7 +21,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from threading import Lock
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 
 from microtome.accounting import mu_of_pure
 from microtome.private.histograms import exact_counts
+from microtome.private.joint_counts import JointCounts
 from microtome.private.randomness import Randomness, noisy_counts
 from microtome.schema import Codebook, project_to_simplex
 
@@ -110,36 +110,40 @@ class TripleTally:
     """
 
     def __init__(self, groups: Sequence[NDArray[np.int64]], candidates: Sequence[Triple]) -> None:
-        self.groups, self.candidates, self._lock = groups, candidates, Lock()
+        self.groups, self.candidates = groups, candidates
         self.size = 1 + max((int(one.max()) for one in groups), default=0)
-        self._counts = np.zeros((len(candidates), self.size**3), np.int64)
+        self._columns = sorted({column for triple in candidates for column in triple})
+        self._counted = JointCounts([self.size] * len(self._columns), 3)
+        self._sent = np.zeros((len(candidates), self.size**3), np.int64)
 
     def add(self, levels: NDArray[np.int64], weight: int = 1) -> None:
         """Count the rows of a block, given as levels (rows × columns), each for so much."""
-        grouped = [groups[levels[:, column]] for column, groups in enumerate(self.groups)]
-        counts = np.empty_like(self._counts)
-        pair, joint = (-1, -1), np.zeros(0, np.int64)
-        for number, (a, b, c) in enumerate(self.candidates):
-            if pair != (a, b):
-                pair, joint = (a, b), (grouped[a] * self.size + grouped[b]) * self.size
-            counts[number] = np.bincount(joint + grouped[c], minlength=self.size**3)
-        with self._lock:
-            self._counts += weight * counts
+        if self._columns:
+            self._counted.add([self.groups[column][levels[:, column]] for column in self._columns], weight=weight)
 
     def __reduce__(self) -> tuple[type[TripleTally], tuple[Sequence[NDArray[np.int64]], Sequence[Triple]]]:
         return TripleTally, (self.groups, self.candidates)
 
     def parts(self) -> list[pa.Array]:
         """What was counted, to be sent back."""
-        return [pa.array(self._counts.ravel())]
+        return [pa.array(self._triples().ravel())]
 
     def add_parts(self, parts: Iterator[pa.Array]) -> None:
         """Add what another of the same candidates has sent."""
-        self._counts += exact_counts(next(parts), self._counts.size).reshape(self._counts.shape)
+        self._sent += exact_counts(next(parts), self._sent.size).reshape(self._sent.shape)
 
     def merge(self, other: TripleTally) -> None:
         """Add what another of the same candidates has counted."""
-        self._counts += other._counts
+        self._sent += other._triples()
+
+    def _triples(self) -> NDArray[np.int64]:
+        """Exact counts of all candidates (candidates × cells)."""
+        place = {column: number for number, column in enumerate(self._columns)}
+        tables = self._counted.tables([(place[a], place[b], place[c]) for a, b, c in self.candidates])
+        counts = self._sent.copy()
+        for number, table in enumerate(tables):
+            counts[number] += table.ravel()
+        return counts
 
     def publish(
         self,
@@ -158,7 +162,8 @@ class TripleTally:
             randomness: All noise of the release.
             digits: Counts were made in steps of 2^−digits.
         """
-        scores = np.abs(self._counts - (expected << digits)).sum(axis=1) - (spread << digits)
+        counts = self._triples()
+        scores = np.abs(counts - (expected << digits)).sum(axis=1) - (spread << digits)
         left, chosen = list(range(len(scores))), []
         for number in range(plan.count):
             place = permute_and_flip(scores[left], plan.step << digits, randomness.stream("choice", number))
@@ -167,7 +172,7 @@ class TripleTally:
         shape = (-1, self.size, self.size, self.size)
         tables = [
             noisy_counts(
-                np.ldexp(self._counts[one], -digits), plan.noise, randomness.stream("triples", number), digits=digits
+                np.ldexp(counts[one], -digits), plan.noise, randomness.stream("triples", number), digits=digits
             )
             for number, one in enumerate(chosen)
         ]

@@ -91,17 +91,22 @@ class PrivateTable:
             yield pa.Table.from_batches(waiting).combine_chunks()
 
     def _conformed(self, schema: Schema) -> Iterator[pa.RecordBatch]:
-        return (batch for batch, _ in self.keyed(schema, ()))
+        return (batch for batch, _ in self.keyed(schema, (), as_places=True))
 
-    def keyed(self, schema: Schema, keys: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
-        """All batches in the schema's types, with keys as texts; what does not fit is told of by the part it is in."""
+    def keyed(
+        self, schema: Schema, keys: Sequence[str], *, as_places: bool = False
+    ) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
+        """All batches in the schema's types, with keys as texts; what does not fit is told of by the part it is in.
+
+        Texts of categories may come as places in a list of them (``as_places``), as their source has them.
+        """
         texts = [Column(name=key, kind=Kind.CATEGORICAL, dtype="string") for key in keys]
         sorts: dict[str, str] = {}
         for part in self.parts or (self,):
             seen = 0
             for batch in part.stream((*schema.columns, *texts)):
                 columns = [_key_texts(batch.column(key), key, part.origin, sorts) for key in keys]
-                yield _conform(batch, schema, part.origin, seen), columns
+                yield _conform(batch, schema, part.origin, seen, as_places=as_places), columns
                 seen += batch.num_rows
 
     def counted(self, schema: Schema) -> PrivateTable:
@@ -130,13 +135,14 @@ def refuse_repeated(names: Sequence[str], origin: str) -> None:
         raise TableError(f"{origin}: column {repeated[0]!r} occurs twice; rename one of them")
 
 
-def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int) -> pa.RecordBatch:
+def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int, *, as_places: bool) -> pa.RecordBatch:
     """The batch's columns in the schema's order and types."""
     arrays = []
     with together() as attempts:
         for column in schema.columns:
             try:
-                arrays.append(_cast(batch.column(column.name), column))
+                array = batch.column(column.name)
+                arrays.append(_places(array, column) if as_places and _has_places(column) else _cast(array, column))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 where = f"{origin}: column {column.name!r}, rows from {first_row}"
                 stored = batch.column(column.name).type
@@ -209,6 +215,18 @@ def _as_text(array: pa.Array) -> pa.Array:
     if pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     return array.cast(pa.string())
+
+
+def _has_places(column: Column) -> bool:
+    """Whether values of a column are texts as they stand: of these there are few, and each occurs often."""
+    return pa.types.is_string(column.storage_type) and column.notation is None and not column.codes
+
+
+def _places(array: pa.Array, column: Column) -> pa.Array:
+    """Texts as places in a list of them, so that a text is looked up once and not once a row."""
+    if pa.types.is_dictionary(array.type) and _is_text(array.type.value_type) and not array.dictionary.null_count:
+        return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int32()), array.dictionary.cast(pa.string()))
+    return _cast(array, column).dictionary_encode()
 
 
 def _cast(array: pa.Array, column: Column) -> pa.Array:

@@ -147,7 +147,7 @@ class TableSource:
             events=(*profile.events, *second.events),
             first=start_search(schema, profile.budget, profile_of),
             check_room=check_room,
-            of_people=self.schema.unit is not None,
+            unit=None if self.schema.unit is None else self.schema.unit.key,
         )
 
     def _check_writer(self, settings: PrivacySettings) -> None:

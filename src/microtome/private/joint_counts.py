@@ -1,0 +1,126 @@
+"""How often levels of a few columns occur together, for all sets of so many columns at once.
+
+Columns of few levels are counted together: those of a *team* have one joint code, and the table of some teams' codes,
+counted in one go, holds the table of every set of columns within them, as sums over the rest. So the number of passes
+over the rows goes by the sets of teams, of which there are fewer than sets of columns. Sums are taken once, at the end.
+Counts are whole numbers, and what is counted of a row depends on that row alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+_MOST_CELLS = 1 << 14
+"""Cells of the table of a set of teams: it is to stay in a near cache, with fewer cells than a block has rows."""
+_MOST_IN_ALL = 1 << 22
+"""Cells of all these tables together; teams are smaller rather than to have more."""
+
+
+class JointCounts:
+    """Counts of all sets of so many columns, filled block by block, on several threads if need be.
+
+    Args:
+        widths: Levels of each column.
+        order: Columns of a set.
+        num_parts: Rows of each part are counted apart.
+    """
+
+    def __init__(self, widths: Sequence[int], order: int, num_parts: int = 1) -> None:
+        self._widths, self._num_parts, self._lock = widths, num_parts, Lock()
+        self._teams = _largest_teams(widths, order, num_parts)
+        self._sizes = [_product(widths, team) for team in self._teams]
+        sets = combinations(range(len(self._teams)), min(order, len(self._teams)))
+        self._tables = {teams: np.zeros(num_parts * _product(self._sizes, teams), np.int64) for teams in sets}
+
+    def add(self, levels: Sequence[Ints] | Ints, parts: Ints | None = None, weight: int = 1) -> None:
+        """Count rows, given as levels column by column, and the part that each is of; each for so much."""
+        codes = [_joint(levels, team, self._widths) for team in self._teams]
+        started: tuple[tuple[int, ...], Ints | None] = (), parts
+        for (*others, last), table in self._tables.items():
+            if started[0] != tuple(others):
+                started = tuple(others), self._started(codes, others, parts)
+            code = codes[last] if started[1] is None else started[1] * self._sizes[last] + codes[last]
+            found = weight * np.bincount(code, minlength=len(table))
+            with self._lock:
+                table += found
+
+    def _started(self, codes: list[Ints], teams: list[int], parts: Ints | None) -> Ints | None:
+        """The joint code of the part and of some teams."""
+        code = parts
+        for team in teams:
+            code = codes[team] if code is None else code * self._sizes[team] + codes[team]
+        return code
+
+    def merge(self, other: JointCounts) -> None:
+        """Add what another of the same columns has counted."""
+        for teams, table in self._tables.items():
+            table += other._tables[teams]
+
+    def tables(self, sets: Sequence[tuple[int, ...]]) -> Iterator[Ints]:
+        """The counts of sets of columns, part by part (parts × levels × …), in their order."""
+        team_of = {column: place for place, team in enumerate(self._teams) for column in team}
+        summed: dict[tuple[int, ...], Ints] = {}
+        for columns in sets:
+            within = tuple(sorted({team_of[column] for column in columns}))
+            if within not in summed:
+                summed[within] = self._of_teams(within)
+            axes = [column for team in within for column in self._teams[team]]
+            yield _summed(summed[within], [axes.index(column) for column in columns])
+
+    def _of_teams(self, within: tuple[int, ...]) -> Ints:
+        """The table of some teams' columns (parts × levels × …), out of any that has all of these teams."""
+        teams = next(teams for teams in self._tables if {*within} <= {*teams})
+        table = self._tables[teams].reshape(self._num_parts, *(self._sizes[team] for team in teams))
+        kept = table.sum(axis=tuple(axis for axis, team in enumerate(teams, start=1) if team not in within))
+        shape = [self._widths[column] for team in within for column in self._teams[team]]
+        return np.asarray(kept, np.int64).reshape(self._num_parts, *shape)
+
+
+def _largest_teams(widths: Sequence[int], order: int, num_parts: int) -> list[list[int]]:
+    """The fewest teams whose tables have room; columns by themselves if none have."""
+    most = int(_MOST_CELLS ** (1 / order) + 1e-9)
+    while True:
+        teams = _teams(widths, most)
+        sizes = np.array([_product(widths, team) for team in teams], dtype=float)
+        if most <= 1 or num_parts * sizes.sum() ** order / math.factorial(order) <= _MOST_IN_ALL:
+            return teams
+        most //= 2
+
+
+def _teams(widths: Sequence[int], most: int) -> list[list[int]]:
+    """Columns in teams with at most so many joint levels, the widest by themselves if need be."""
+    teams: list[list[int]] = []
+    for column in sorted(range(len(widths)), key=lambda one: -widths[one]):
+        sizes = [_product(widths, team) * widths[column] for team in teams]
+        place = max((size, place) for place, size in enumerate([0, *sizes]) if size <= most)[1]
+        if place:
+            teams[place - 1].append(column)
+        else:
+            teams.append([column])
+    return teams
+
+
+def _product(sizes: Sequence[int], members: Sequence[int]) -> int:
+    return math.prod(sizes[member] for member in members)
+
+
+def _joint(levels: Sequence[Ints] | Ints, team: Sequence[int], widths: Sequence[int]) -> Ints:
+    code = np.ascontiguousarray(levels[team[0]])
+    for column in team[1:]:
+        code = code * widths[column] + levels[column]
+    return code
+
+
+def _summed(joint: Ints, kept: Sequence[int]) -> Ints:
+    """The table of some axes behind that of parts, in their order, summed over all others."""
+    dropped = tuple(axis for axis in range(1, joint.ndim) if axis - 1 not in kept)
+    table: Ints = joint.sum(axis=dropped) if dropped else joint
+    places = np.argsort(np.argsort(kept))
+    return table.transpose(0, *(1 + places))
