@@ -116,7 +116,7 @@ class DatasetCard:
             case _:
                 known = self.path != STANDARD and self.path.suffix.lower() in _FORMATS
         if not known:
-            raise ParameterError(f"{self.path}: a card is for a file of rows or of images, {', '.join(_FORMATS)}")
+            raise ParameterError(f"{self.path}: a card is for one file of rows or of images, {', '.join(_FORMATS)}")
         for place in self.places:
             check_output(place, force=force)
 
