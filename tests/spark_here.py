@@ -13,7 +13,7 @@ import pyarrow as pa
 from microtome.private.engines.spark import counted_partition, merged
 from microtome.private.engines.spark_rows import (
     RowTask,
-    checked,
+    committed,
     noisy_partition,
     null_blocks,
     row_task,
@@ -51,9 +51,9 @@ class Here:
         pieces = self.between(sent_by(self.partitions, rows.num_rows - num_records, task, key), task, key)
         pieces.sort(key=lambda piece: (piece["shard"], piece["partition"], piece["block"]))
         batch = pa.RecordBatch.from_pylist(pieces)
-        written = [row for one in written_shards([batch], str(folder), task, key) for row in one.to_pylist()]
+        written = [row for one in written_shards([batch], str(folder), task, key, 0) for row in one.to_pylist()]
         told(1, 1)
-        return checked(written, task.num_shards, rows.num_rows)
+        return committed(written, task.num_shards, rows.num_rows, folder)
 
 
 def sent_by(partitions: Sequence[pa.Table], missing: int, task: RowTask, key: KeyedRandomness) -> Pieces:

@@ -52,6 +52,7 @@ FIRST_TIER = {
     "private/profile.py": "the profile: histograms of all columns",
     "schema/codebook.py": "a record as a vector in the unit ball",
     "private/second_round.py": "which tables of three columns are counted next",
+    "private/joint_counts.py": "how often levels of a few columns occur together",
     "private/pair_counts.py": "how often levels of two columns occur together",
     "private/aggregating.py": "the second pass of aggregates: tables of pairs",
     "schema/fixed_point.py": "arithmetic that is the same for a record wherever it stands",

@@ -41,7 +41,7 @@ def test_rows_are_read_over_the_ends_of_shards(tmp_path: Path) -> None:
     sizes = (7, 0, 9, 4)
     ends = np.cumsum((0, *sizes))
     for number, (first, last) in enumerate(pairwise(ends)):
-        write_shard(tmp_path, number, rows[first:last])
+        write_shard(tmp_path / shard_name(number), rows[first:last])
     shards = Shards(folder=tmp_path, sizes=sizes, width=3)
     shards.check()
     for first, last in ((0, 20), (0, 0), (6, 8), (7, 7), (7, 16), (3, 19), (19, 20)):

@@ -25,10 +25,10 @@ _BYTES = 2
 _PADDED = 8
 
 
-def write_shard(folder: Path, number: int, rows: NDArray[np.int16]) -> str:
-    """Write rows to the file of a shard, whole or not at all; gives their checksum."""
+def write_shard(place: Path, rows: NDArray[np.int16]) -> str:
+    """Write rows to a file, whole or not at all; gives their checksum."""
     data = rows.astype("<i2", copy=False).tobytes()
-    with whole_file(folder / shard_name(number)) as file:
+    with whole_file(place) as file:
         file.write(_header(*rows.shape))
         file.write(data)
     return digest(data)

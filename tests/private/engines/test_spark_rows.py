@@ -19,11 +19,12 @@ from microtome.errors import MicrotomeError, TableError
 from microtome.private import RunSettings, SystemRandomness
 from microtome.private.engines import shared_key, spark_rows
 from microtome.private.engines.shared_key import handed_out, whole_key
-from microtome.private.engines.spark_rows import RowTask, checked, written_shards
+from microtome.private.engines.spark_rows import RowTask, checked, committed, written_shards
 from microtome.private.passes import Shard
 from microtome.private.randomness import GRID, KeyedRandomness
 from microtome.private.sliced_rows import levels_of
 from microtome.published import RecordsRelease, Release
+from microtome.published.shards import shard_name
 from spark_here import Pieces, in_partitions, sent_by
 from support import people, people_schema, publish
 
@@ -54,10 +55,12 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> tuple[RecordsRelease, 
     return made, tasks[0]
 
 
-def written(pieces: Pieces, folder: Path, task: RowTask, key: KeyedRandomness = KEY) -> list[dict[str, Any]]:
+def written(
+    pieces: Pieces, folder: Path, task: RowTask, key: KeyedRandomness = KEY, attempt: int = 0
+) -> list[dict[str, Any]]:
     ordered = sorted(pieces, key=lambda piece: (piece["shard"], piece["partition"], piece["block"]))
     batch = pa.RecordBatch.from_pylist(ordered)
-    return [row for one in written_shards([batch], str(folder), task, key) for row in one.to_pylist()]
+    return [row for one in written_shards([batch], str(folder), task, key, attempt) for row in one.to_pylist()]
 
 
 def test_every_record_has_a_row_and_the_release_reads_like_any_other(released: tuple[RecordsRelease, RowTask]) -> None:
@@ -98,6 +101,24 @@ def test_a_task_that_is_run_again_repeats_itself(released: tuple[RecordsRelease,
     assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes() for name in names)
 
 
+def test_a_late_attempt_changes_no_shard_that_was_taken(
+    released: tuple[RecordsRelease, RowTask], tmp_path: Path
+) -> None:
+    """The frame gave other records to the attempt that came second, before and after the first one's was taken."""
+    _, task = released
+    first, second = (sent_by([people(300, seed=seed)], 0, task, KEY) for seed in (0, 1))
+    taken = written(first, tmp_path, task, attempt=4)
+    late = written(second, tmp_path, task, attempt=7)
+    assert taken[0]["digest"] != late[0]["digest"]
+    shards = committed(taken, task.num_shards, 300, tmp_path)
+    names = [shard_name(number) for number in range(task.num_shards)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    before = [(tmp_path / name).read_bytes() for name in names]
+    written(second, tmp_path, task, attempt=9)
+    assert [(tmp_path / name).read_bytes() for name in names] == before
+    assert [shard.digest for shard in shards] == [one["digest"] for one in taken]
+
+
 def test_no_two_rows_share_their_noise(released: tuple[RecordsRelease, RowTask]) -> None:
     """The same record everywhere: rows that were alike would have the same noise."""
     _, task = released
@@ -135,7 +156,7 @@ def test_rows_are_in_random_order(
 ) -> None:
     """Three records, two shards: all six orders are alike, over keys; without the permutation they are not."""
     shards: list[np.ndarray] = []
-    monkeypatch.setattr(spark_rows, "write_shard", lambda folder, number, rows: shards.append(rows) or "")
+    monkeypatch.setattr(spark_rows, "write_shard", lambda place, rows: shards.append(rows) or "")
     task, table = replace(released[1], num_shards=2, noise_scale=0.02), people(50)
     three = table.take(pa.array([table["town"].to_pylist().index(town) for town in ("Bern", "Köln", "Åbo")]))
     bare = task.noisy(KEY).slicing.project(task.codebook.encode(levels_of(three.combine_chunks(), task.codebook)))
@@ -202,7 +223,7 @@ def test_what_is_not_one_set_of_all_rows_is_refused_and_stays_charged(between: A
 
 
 def test_shards_that_saw_different_blocks_are_refused() -> None:
-    one = {"shard": 0, "rows": 2, "digest": "a", "seen": b"x", "problem": None}
+    one = {"shard": 0, "rows": 2, "digest": "a", "seen": b"x", "file": "f", "problem": None}
     assert checked([one], 1, 2) == [Shard(num_rows=2, digest="a")]
     with pytest.raises(TableError, match="another order"):
         checked([one, {**one, "shard": 1, "seen": b"y"}], 2, 4)

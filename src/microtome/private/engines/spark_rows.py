@@ -61,11 +61,12 @@ _WRITTEN = pa.schema(
         ("rows", pa.int64()),
         ("digest", pa.string()),
         ("seen", pa.binary()),
+        ("file", pa.string()),
         ("problem", pa.string()),
     ]
 )
-"""What a shard tells: its rows and their checksum, and what blocks it has seen."""
-_WRITTEN_IN_SPARK = "shard int, rows bigint, digest string, seen binary, problem string"
+"""What a shard tells: its rows and their checksum, what blocks it has seen, and the name of its file so far."""
+_WRITTEN_IN_SPARK = "shard int, rows bigint, digest string, seen binary, file string, problem string"
 _LEAST_PIECE = 64
 """Rows that a block sends to a shard, on average: fewer, and messages outgrow what they carry."""
 _PADDING = -1
@@ -133,10 +134,7 @@ class SparkRows:
             task = row_task(rows, schema, half, (host, port))
             with watched(self.frame, told):
                 found = run(lambda: self._job(task, rows.num_rows - num_records, folder).collect())
-        shards = checked([row.asDict() for row in found], task.num_shards, rows.num_rows)
-        for left in set(folder.iterdir()) - {folder / shard_name(number) for number in range(task.num_shards)}:
-            left.unlink()  # of tasks that were killed
-        return shards
+        return committed([row.asDict() for row in found], task.num_shards, rows.num_rows, folder)
 
     def _job(self, task: RowTask, missing: int, folder: Path) -> Any:
         """The frame of what shards tell; to collect it is the work."""
@@ -205,8 +203,10 @@ def _dealt(
     )
 
 
-def written_shards(batches: Batches, folder: str, task: RowTask, key: KeyedRandomness) -> Iterator[pa.RecordBatch]:
-    """Write the shards whose pieces come, sorted by shard, partition and block."""
+def written_shards(
+    batches: Batches, folder: str, task: RowTask, key: KeyedRandomness, attempt: int
+) -> Iterator[pa.RecordBatch]:
+    """Write the shards whose pieces come, sorted by shard, partition and block, to files of this attempt alone."""
     pieces = (piece for batch in batches for piece in batch.to_pylist())
     for shard, own in groupby(pieces, key=lambda piece: piece["shard"]):
         seen, parts, last = hashlib.blake2b(digest_size=16), [], None
@@ -218,12 +218,23 @@ def written_shards(batches: Batches, folder: str, task: RowTask, key: KeyedRando
             parts.append(np.frombuffer(piece["rows"], np.int16))
             last = place
         if problem is not None:
-            yield _batch(_WRITTEN, [(shard, 0, "", b"", problem)])
+            yield _batch(_WRITTEN, [(shard, 0, "", b"", "", problem)])
             continue
         rows = np.concatenate(parts).reshape(-1, task.directions.shape[1])
         order = key.stream("shuffle", shard).permutation(len(rows))
-        told = (shard, len(rows), write_shard(Path(folder), shard, rows[order]), seen.digest(), None)
-        yield _batch(_WRITTEN, [told])
+        file = f"{shard_name(shard)}.attempt-{attempt}"
+        digest = write_shard(Path(folder) / file, rows[order])
+        yield _batch(_WRITTEN, [(shard, len(rows), digest, seen.digest(), file, None)])
+
+
+def committed(found: list[dict[str, Any]], num_shards: int, num_rows: int, folder: Path) -> list[Shard]:
+    """The shards, under their names: of several attempts at one, that of which Spark has taken the result."""
+    shards = checked(found, num_shards, num_rows)
+    for one in found:
+        (folder / one["file"]).rename(folder / shard_name(one["shard"]))
+    for left in set(folder.iterdir()) - {folder / shard_name(number) for number in range(num_shards)}:
+        left.unlink(missing_ok=True)  # of attempts that were killed, or came second
+    return shards
 
 
 def checked(found: list[dict[str, Any]], num_shards: int, num_rows: int) -> list[Shard]:
@@ -269,7 +280,7 @@ def _writer(task: RowTask, folder: str) -> Callable[[Batches], Iterator[Any]]:
     def write(batches: Batches) -> Iterator[pa.RecordBatch]:
         from microtome.private.engines.spark_rows import written_shards
 
-        yield from written_shards(batches, folder, task, task.key())
+        yield from written_shards(batches, folder, task, task.key(), task_context().taskAttemptId())
 
     return write
 
