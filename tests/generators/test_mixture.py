@@ -100,3 +100,9 @@ def test_what_does_not_fit_is_refused() -> None:
         MixtureGenerator(LAYOUT, margins(), SETTINGS, pivot=0, shares=SHARES)
     with pytest.raises(ModelError, match="for 1 classes"):
         MixtureGenerator(LAYOUT, margins(), SETTINGS)
+
+
+def test_more_components_where_the_records_exceed_the_noise_by_more() -> None:
+    chosen = [MixtureSettings().count(clarity) for clarity in (0.0, 4_000.0, 7_999.0, 8_000.0, 16_000.0, 1e9)]
+    assert chosen == [1024, 1024, 1024, 2048, 4096, 4096]
+    assert MixtureSettings(components=7).count(1e9) == 7

@@ -1,4 +1,4 @@
-"""A mixture: each of a thousand components gives every column a distribution of its own, independent of the others.
+"""A mixture: each of a thousand components or more gives every column a distribution of its own.
 
     z ~ N(0, 1);  component = quantile of z under the components' weights;  row = softmax(logits[component])
 
@@ -13,6 +13,7 @@ to its classes, in which the pivot is certain; the classes' shares are the weigh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,9 @@ from microtome.generators.layout import RowLayout
 
 _LEAST_MARGIN = 1e-6
 _ROUNDS = 30
+_FEWEST, _MOST = 1024, 4096
+_CLEAR = 4000.0
+"""Records that exceed the noise so many times feed the fewest components; twice as many, twice as many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,23 +36,33 @@ class MixtureSettings:
     """The shape of a mixture.
 
     Attributes:
-        components: Components a class of the pivot, or in all without one.
+        components: Components a class of the pivot, or in all without one; by default as many as the tables can feed
+            (``count``).
         start_spread: Standard deviation of the logits about the margins when training starts.
         prior: What a nat that a component knows about a column has to explain of the tables, in units of χ² a
             level of the table: higher is smoother.
     """
 
-    components: int = 1024
+    components: int | None = None
     start_spread: float = 1.0
     prior: float = 7.0
 
     def __post_init__(self) -> None:
-        if self.components < 1:
+        if self.components is not None and self.components < 1:
             raise ParameterError(f"components={self.components} must be at least 1")
         if not self.start_spread > 0:
             raise ParameterError(f"start_spread={self.start_spread} must be positive")
         if not 0.0 <= self.prior < float("inf"):
             raise ParameterError(f"prior={self.prior} must be finite and not negative")
+
+    def count(self, clarity: float = 0.0) -> int:
+        """How many components there are, given how many times all records exceed the noise of a table's cell.
+
+        More find something to learn only where the noise leaves it; every step costs in proportion.
+        """
+        if self.components is not None:
+            return self.components
+        return min(_FEWEST << int(math.log2(max(clarity / _CLEAR, 1.0))), _MOST)
 
 
 class MixtureGenerator(nn.Module):
@@ -78,11 +92,12 @@ class MixtureGenerator(nn.Module):
         shares = torch.ones(1) if shares is None else shares
         if tuple(margins.shape) != (classes, layout.dim) or len(shares) != classes:
             raise ModelError(f"{len(shares)} shares and margins {tuple(margins.shape)} for {classes} classes")
-        self.layout, self.settings, self.pivot, self.latent_dim = layout, settings, pivot, 1
-        self.num_classes = classes
-        start = margins.clamp_min(_LEAST_MARGIN).log().repeat_interleave(settings.components, dim=0)
+        count = settings.count()
+        self.layout, self.pivot, self.latent_dim = layout, pivot, 1
+        self.settings, self.num_classes = replace(settings, components=count), classes
+        start = margins.clamp_min(_LEAST_MARGIN).log().repeat_interleave(count, dim=0)
         self.logits = nn.Parameter(start)
-        weights = shares.double().repeat_interleave(settings.components)
+        weights = shares.double().repeat_interleave(count)
         self.register_buffer("cumulative", (weights / weights.sum()).cumsum(0)[:-1])
 
     def leave_start(self, generator: torch.Generator) -> None:
@@ -146,6 +161,6 @@ class MixtureGenerator(nn.Module):
         if self.pivot is None:
             return probabilities
         start, stop = self.layout.blocks[self.pivot]
-        classes = chosen // self.settings.components
+        classes = chosen // self.settings.count()
         certain = nn.functional.one_hot(classes, stop - start).to(probabilities.dtype)
         return torch.cat([probabilities[:, :start], certain, probabilities[:, stop:]], dim=1)

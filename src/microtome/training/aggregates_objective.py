@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import torch
 
 from microtome.generators import Generator, MixtureGenerator, RowLayout
@@ -42,7 +44,7 @@ def aggregates_objective(
         generator = MixtureGenerator(
             RowLayout.of(release.codebook),
             by_class,
-            settings.mixture,
+            replace(settings.mixture, components=settings.mixture.count(_clarity(release))),
             pivot=release.pivot,
             shares=torch.tensor(class_shares(release)),
         )
@@ -60,3 +62,13 @@ def aggregates_objective(
     objective.minimise(tables, tables.judge)
     objective.supports = tables.supports
     return objective
+
+
+def _clarity(release: AggregatesRelease) -> float:
+    """How many times the records of a class exceed the noise of a cell, in the middle of all tables.
+
+    Noise of less than a record counts as one: nobody is less than that.
+    """
+    noise = np.array(release.mechanism.pair_noise)
+    typical = float(np.median(noise[noise > 0])) if (noise > 0).any() else np.inf
+    return release.num_records / len(class_shares(release)) / max(typical, 1.0)
