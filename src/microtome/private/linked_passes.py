@@ -19,7 +19,7 @@ from microtome.private.profile import Profile
 from microtome.private.randomness import Randomness
 from microtome.private.weighting import WeightedBlock
 from microtome.published import AggregateMechanism
-from microtome.published.manifest import LinkedMechanism, ViewMechanism
+from microtome.published.mechanisms import LinkedMechanism, ViewMechanism
 
 Tables = Callable[[Mapping[str, Profile]], Mapping[str, Pass]]
 """The tables of all views, once all of them are profiled."""

@@ -6,17 +6,15 @@ from microtome.published.container import ContainerWriter, check_output, check_s
 from microtome.published.description import contents_in_words, promise_in_words, summary, unlearnt_in_words
 from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
 from microtome.published.linked import LinkedRelease
-from microtome.published.manifest import (
+from microtome.published.manifest import Contents, Manifest, Promise
+from microtome.published.mechanisms import (
     AggregateMechanism,
     AnyMechanism,
-    Contents,
     Focus,
     ImageMomentsMechanism,
     ImageRowsMechanism,
     LinkedMechanism,
-    Manifest,
     Mechanism,
-    Promise,
     ReleaseKind,
     Triples,
 )

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from microtome.errors import ReleaseError
 from microtome.published.artefact import Release
-from microtome.published.manifest import AggregateMechanism, Manifest
+from microtome.published.manifest import Manifest
+from microtome.published.mechanisms import AggregateMechanism
 from microtome.schema import Codebook
 from microtome.schema.view import View
 

@@ -18,12 +18,12 @@ from microtome.errors import MicrotomeError, ReleaseError
 from microtome.file_kind import mistaken_for
 from microtome.published.consistency import check_events
 from microtome.published.container import check_header, check_output, container_of, digest
-from microtome.published.manifest import (
+from microtome.published.manifest import Manifest
+from microtome.published.mechanisms import (
     AggregateMechanism,
     ImageMomentsMechanism,
     ImageRowsMechanism,
     LinkedMechanism,
-    Manifest,
     Mechanism,
 )
 from microtome.schema import Codebook, Schema

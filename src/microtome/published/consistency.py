@@ -16,16 +16,14 @@ import numpy as np
 
 from microtome.accounting import Event, GaussianEvent, Neighbours, SliceEvent, SubsampledEvent, events_of, mu_of_pure
 from microtome.errors import ReleaseError
-from microtome.published.manifest import (
+from microtome.published.manifest import Manifest, Pool, Promise
+from microtome.published.mechanisms import (
     AggregateMechanism,
     AnyMechanism,
     ImageMomentsMechanism,
     ImageRowsMechanism,
     LinkedMechanism,
-    Manifest,
     Mechanism,
-    Pool,
-    Promise,
     Triples,
 )
 

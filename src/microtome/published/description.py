@@ -10,15 +10,13 @@ from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Artefact, Release, unknown_release
 from microtome.published.images import ImageMomentsRelease, ImageRelease, ImageRowsRelease
 from microtome.published.linked import LinkedRelease
-from microtome.published.manifest import (
-    VERSION,
+from microtome.published.manifest import VERSION, Manifest, Pool
+from microtome.published.mechanisms import (
     AggregateMechanism,
     ImageMomentsMechanism,
     ImageRowsMechanism,
     LinkedMechanism,
-    Manifest,
     Mechanism,
-    Pool,
 )
 from microtome.published.records import RecordsRelease
 from microtome.schema import ColumnCode

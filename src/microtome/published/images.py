@@ -14,7 +14,8 @@ from microtome.images import ImageCode, ImageSchema
 from microtome.published.artefact import Artefact
 from microtome.published.container import digest
 from microtome.published.image_classes import CONTRAST_BINS, Contrast, contrast
-from microtome.published.manifest import ImageMomentsMechanism, ImageRowsMechanism, Manifest
+from microtome.published.manifest import Manifest
+from microtome.published.mechanisms import ImageMomentsMechanism, ImageRowsMechanism
 
 Floats = NDArray[np.float64]
 

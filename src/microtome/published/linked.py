@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from microtome.errors import ReleaseError
 from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Artefact
-from microtome.published.manifest import AggregateMechanism, LinkedMechanism, Manifest
+from microtome.published.manifest import Manifest
+from microtome.published.mechanisms import AggregateMechanism, LinkedMechanism
 from microtome.schema import Codebook, ColumnCode, LinkedSchema, Schema
 from microtome.schema.linked_view import LinkedView, inheriting, linked_views
 from microtome.schema.view import View

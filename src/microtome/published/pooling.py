@@ -22,7 +22,8 @@ from microtome.errors import ParameterError, ReleaseError
 from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Release
 from microtome.published.container import ContainerWriter, check_output, digest
-from microtome.published.manifest import AggregateMechanism, Contents, Focus, Holder, Manifest, Pool, Promise, Triples
+from microtome.published.manifest import Contents, Holder, Manifest, Pool, Promise
+from microtome.published.mechanisms import AggregateMechanism, Focus, Triples
 from microtome.published.table_margins import with_table_margins
 
 Floats = NDArray[np.float64]

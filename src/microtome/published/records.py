@@ -13,7 +13,8 @@ from safetensors import safe_open
 from microtome.errors import ReleaseError
 from microtome.published.artefact import Release
 from microtome.published.container import digest
-from microtome.published.manifest import Manifest, Mechanism
+from microtome.published.manifest import Manifest
+from microtome.published.mechanisms import Mechanism
 from microtome.published.shards import Shards
 
 _CHUNK_ENTRIES = 1 << 22

@@ -19,7 +19,7 @@ from microtome.published.artefact import Artefact, Release, unknown_release
 from microtome.published.description import exact_epsilon
 from microtome.published.images import ImageRelease
 from microtome.published.linked import LinkedRelease
-from microtome.published.manifest import (
+from microtome.published.mechanisms import (
     AggregateMechanism,
     ImageMomentsMechanism,
     ImageRowsMechanism,
