@@ -21,6 +21,7 @@ from microtome.schema.domain import (
     nothing_learnt,
     on_step,
     scale_cells,
+    sound_evidence,
 )
 
 INTEGER_DTYPES = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
@@ -104,10 +105,43 @@ def test_cells_of_which_none_stands_out_stand_out_together() -> None:
 
 def test_bounds_go_on_where_records_miss_and_end_where_none_does() -> None:
     counts = np.concatenate([np.zeros(10), np.full(5, 100.0), np.full(10, 12.0), np.zeros(10)])
-    first, last = covering_range(counts, 10.0, total=620.0, likely=(8, 28))
+    first, last = covering_range(np.arange(36.0), counts, 10.0, total=620.0, likely=(8, 28))
     assert first == 10
-    assert 22 <= last <= 25
-    assert covering_range(np.zeros(6), 10.0, total=50.0, likely=(2, 4)) == (2, 4)
+    assert 20 <= last <= 25
+    assert covering_range(np.arange(7.0), np.zeros(6), 10.0, total=50.0, likely=(2, 4)) == (2, 4)
+
+
+def test_wide_cells_at_the_ends_are_no_evidence_unless_records_are_surely_there() -> None:
+    """Ages in a profile as one was drawn: the cells beyond 64 are as wide as all others together."""
+    edges = np.array([17.0, *range(20, 65, 4), 128.0, 192.0, 256.0])
+    counts = np.array([60.0] * 12 + [60.0, 45.0, 19.0])
+    assert evidence(counts, 20.0) == (0, 13)
+    assert sound_evidence(edges, counts, 20.0, 720.0) == (0, 12)
+    assert sound_evidence(edges, counts, 20.0, None) == (0, 13)
+    counts[-1] = 150.0
+    assert sound_evidence(edges, counts, 20.0, 870.0) == (0, 15)
+
+
+def test_an_octave_far_away_that_noise_has_filled_is_left_out() -> None:
+    column = Column(name="x", kind=Kind.INTEGER, missing=False)
+    cells = scale_cells(column)
+    counts = np.zeros(len(cells))
+    held = np.searchsorted(cells.edges, [1.0, 2.0, 4.0])
+    counts[held], counts[4] = [500.0, 200.0, 100.0], 80.0
+    found = narrowed(cells, counts, 16.0, step=1.0, total=800.0)
+    assert found is not None
+    assert -8.0 <= found[1][0] < found[1][1] <= 8.0
+    assert found[0].edges[0] >= -16.0
+
+
+@pytest.mark.parametrize("scale", [1.0, 20.0])
+def test_bounds_are_not_stretched_over_empty_cells(scale: float) -> None:
+    """Degrees of latitude: an octave of which the lower third holds all records, under new noise a thousand times."""
+    rng, edges = np.random.default_rng(2), np.arange(32.0, 66.0, 2.0)
+    records = np.array([250.0, 330.0, 40.0, 150.0, 30.0] + [0.0] * 11)
+    for _ in range(1000):
+        first, last = covering_range(edges, records + rng.normal(0.0, scale, 16), scale, records.sum(), (0, 16))
+        assert edges[last] - edges[first] <= 20.0
 
 
 @given(

@@ -142,9 +142,9 @@ def _compare_linked(
 
 def _is_linked(release: Path) -> bool:
     """Whether a release is one of linked tables."""
-    from microtome.published import Artefact, LinkedRelease
+    from microtome.published import Artefact
 
-    return isinstance(Artefact.load(release, verify=False), LinkedRelease)
+    return Artefact.load(release, verify=False).manifest.is_of_linked_tables
 
 
 def _linked_schema(tables: list[Path], schema: Path | None) -> LinkedSchema | None:

@@ -130,7 +130,12 @@ class Manifest:
     @property
     def is_of_people(self) -> bool:
         """Whether everything that a person contributed is protected together, and not each record by itself."""
-        return self.schema.get("unit") is not None or LINKED in self.schema
+        return self.schema.get("unit") is not None or self.is_of_linked_tables
+
+    @property
+    def is_of_linked_tables(self) -> bool:
+        """Whether several tables were released together."""
+        return LINKED in self.schema
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

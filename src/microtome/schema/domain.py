@@ -43,6 +43,8 @@ _FALSE_BOUND = 1e-4
 """The same where it settles the bounds for good."""
 _MISSED = 2.0
 """Standard deviations of the noise by which records must be missing in the evidence for it to be stretched."""
+_SURE = 4.5
+"""Standard deviations by which records must be beyond a range for bounds to be twice as wide."""
 _LIKELY = 1.5
 """Standard deviations above which a cell is counted among those that hold records."""
 _CROWDED = 0.7
@@ -96,31 +98,85 @@ def _clearest(sums: Floats, first: int, last: int) -> tuple[int, int]:
     return int(starts[start]), int(stops[stop])
 
 
-def covering_range(counts: Floats, noise_scale: float, total: float, likely: tuple[int, int]) -> tuple[int, int]:
+def covering_range(
+    edges: Floats, counts: Floats, noise_scale: float, total: float, likely: tuple[int, int]
+) -> tuple[int, int]:
     """First and last cell (exclusive) of what the evidence says, and of so many cells beside it as records ask for.
 
     Args:
-        counts: Noisy counts of cells.
+        edges: Edges of the cells.
+        counts: Their noisy counts.
         noise_scale: Standard deviation of the noise.
         total: The number of all records, none of which is beyond these cells.
         likely: Where earlier steps have found records. What misses in the evidence is looked for there only.
     """
-    found = evidence(counts, noise_scale, _FALSE_BOUND)
+    found = sound_evidence(edges, counts, noise_scale, total, _FALSE_BOUND)
     if found is None:
         return likely
-    first, last = found
+    (first, last), widest = found, 2.0 * (edges[found[1]] - edges[found[0]])
     while total - counts[first:last].sum() > noise_scale * math.sqrt(last - first):
         below = counts[likely[0] : first].sum() if likely[0] < first else -math.inf
         above = counts[last : likely[1]].sum() if last < likely[1] else -math.inf
         if max(below, above) <= 0.0:
             break
-        first, last = (first - 1, last) if below > above else (first, last + 1)
+        wider = (first - 1, last) if below > above else (first, last + 1)
+        if edges[wider[1]] - edges[wider[0]] > widest:
+            inside = counts[first:last]
+            sides = (
+                (inside[::-1], counts[likely[0] : first]) if below > above else (inside, counts[last : likely[1]][::-1])
+            )
+            if not _are_beyond(total, *sides, noise_scale):
+                break
+        first, last = wider
     return first, last
 
 
-def held_range(counts: Floats, noise_scale: float, total: float | None) -> tuple[int, int] | None:
+def sound_evidence(
+    edges: Floats, counts: Floats, noise_scale: float, total: float | None, mistake: float = _MISTAKE
+) -> tuple[int, int] | None:
+    """The evidence without ends that make it twice as wide, unless it is sure that there are records in them.
+
+    Cells may be of very different widths: a wide one at an end that noise has made part of the evidence stretches
+    bounds many times over. ``total`` is the number of records, if public; otherwise nobody knows whether some miss.
+    """
+    found = evidence(counts, noise_scale, mistake)
+    if found is None or total is None:
+        return found
+    first, last = found
+    for _ in range(2):
+        last = first + _believed(edges[first : last + 1], counts[first:last], noise_scale, total)
+        first = last - _believed(-edges[first : last + 1][::-1], counts[first:last][::-1], noise_scale, total)
+    return first, last
+
+
+def _believed(edges: Floats, counts: Floats, noise_scale: float, total: float) -> int:
+    """How many cells, from the first on, are left without an upper end that nobody can be sure of."""
+    last = len(counts)
+    while last > 1:
+        near = int(np.searchsorted(edges[:last], (edges[0] + edges[last]) / 2.0)) - 1
+        if near < 1 or _are_beyond(total, counts[:near], counts[near:last], noise_scale):
+            break
+        last -= 1
+    return last
+
+
+def _are_beyond(total: float, inside: Floats, beyond: Floats, noise_scale: float) -> bool:
+    """Whether records are surely beyond some cells: by what was counted there, from its last cell on, and what misses.
+
+    How many miss is told by any number of the cells inside, from the first on, and least noisily by those few that hold
+    most records: where some of these need none beyond, nobody can be sure. Both are noisy, independently, and are taken
+    together by their variances.
+    """
+    within, outside = np.arange(1, len(inside) + 1)[:, None], np.arange(1, len(beyond) + 1)[None, :]
+    missing = (total - np.cumsum(inside))[:, None]
+    together = missing / within + np.cumsum(beyond[::-1])[None, :] / outside
+    clear = together / (noise_scale * np.sqrt(1.0 / within + 1.0 / outside))
+    return bool(clear.max(axis=1).min() > _SURE)
+
+
+def held_range(edges: Floats, counts: Floats, noise_scale: float, total: float | None) -> tuple[int, int] | None:
     """The evidence, and cells beside it as long as records are missing in it; ``total`` is their number, if public."""
-    found = evidence(counts, noise_scale)
+    found = sound_evidence(edges, counts, noise_scale, total)
     if found is None or total is None:
         return found
     first, last = found
@@ -152,7 +208,7 @@ def narrowed(
         values: Common values, each of which gets a cell of its own.
         total: The number of records, if that is public.
     """
-    found = held_range(counts[: cells.num_values], noise_scale, _numbers(cells, counts, total))
+    found = held_range(cells.edges, counts[: cells.num_values], noise_scale, _numbers(cells, counts, total))
     if found is None:
         return None
     (first, last), step = found, _step(cells, step, found)
@@ -165,14 +221,14 @@ def narrowed(
     cut = np.concatenate([inside, *_beyond(cells, first, last, step)])
     cut = with_values(np.unique(cut), values, integral=cells.integral)
     finer = replace(cells, edges=cut)
-    sure = evidence(counts[: cells.num_values], noise_scale)
+    sure = sound_evidence(cells.edges, counts[: cells.num_values], noise_scale, _numbers(cells, counts, total))
     assert sure is not None
     return finer, (float(cells.edges[sure[0]]), float(cells.edges[sure[1]]))
 
 
 def are_few(cells: NumberCells, counts: Floats, noise_scale: float, *, step: float, total: float | None = None) -> bool:
     """Whether the numbers where records were found are few enough to have a cell each."""
-    found = held_range(counts[: cells.num_values], noise_scale, _numbers(cells, counts, total))
+    found = held_range(cells.edges, counts[: cells.num_values], noise_scale, _numbers(cells, counts, total))
     if found is None:
         return False
     step = _step(cells, step, found)
@@ -225,8 +281,10 @@ def _step(cells: NumberCells, step: float, found: tuple[int, int]) -> float:
 
 
 def _cut(edges: Floats, shares: Floats, parts: int, step: float, *, single: NDArray[np.bool_]) -> Floats:
-    """Every cell in parts by its share, at multiples of the step."""
+    """Every cell in parts by its share, at multiples of the step; those at the ends, where bounds will be, in some."""
     pieces = np.where(single, 1, np.maximum(np.ceil(shares * parts), 1)).astype(np.int64)
+    ends = [place for place in (0, -1) if not single[place]]
+    pieces[ends] = np.maximum(pieces[ends], _END_PARTS)
     return _in_pieces(edges, pieces, step)
 
 

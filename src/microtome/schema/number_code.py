@@ -146,7 +146,7 @@ def _trim(
     values, others = counts[: cells.num_values], counts[cells.num_values :]
     total -= max(float(others.sum()), 0.0)
     places = np.searchsorted(cells.edges, likely)
-    first, last = covering_range(values, noise_scale, total, (int(places[0]), int(places[1])))
+    first, last = covering_range(cells.edges, values, noise_scale, total, (int(places[0]), int(places[1])))
     trimmed = replace(cells, edges=cells.edges[first : last + 1])
     return trimmed, np.concatenate([values[first:last], others])
 

@@ -87,7 +87,7 @@ def _released(desk: Desk, opened: Opened) -> Released:
     match release:
         case Release() | ImageRelease():
             kept = desk.places.kept(release.file) if opened.is_copy else release.file
-            return Released(path=kept, is_of_images=isinstance(release, ImageRelease))
+            return Released(path=kept, is_of_images=release.manifest.mechanism.of_images)
         case _:
             raise ParameterError(
                 f"{opened.path.name} is a release of {release.holds}, which is for the command line: 'microtome fit "

@@ -20,28 +20,31 @@ class AggregatesObjective(TableObjective):
     """A generator of rows against tables.
 
     Attributes:
-        supports: What is certain in these, and so is to be in the rows of a mixture.
+        mixture: The generator, if it is the built-in one.
+        supports: What is certain in the tables, and so is to be in the rows of a mixture.
     """
 
+    mixture: MixtureGenerator | None = None
     supports: Sequence[Support] = ()
 
     def finish(self) -> None:
         """Set the margins; cut what components blur."""
         super().finish()
-        if self.supports and self.learns and isinstance(self.generator, MixtureGenerator):
-            self.generator = split(self.generator, self.supports)
-            self.generator.match_margins(self._margins, self.random)
+        if self.supports and self.learns and self.mixture is not None:
+            self.generator = self.mixture = split(self.mixture, self.supports)
+            self.mixture.match_margins(self._margins, self.random)
 
 
 def aggregates_objective(
     release: AggregatesRelease, settings: FitSettings, seed: int, generator: Generator | None
 ) -> TableObjective:
     """The built-in mixture, or a generator of one's own, against noisy tables."""
-    exact, random = generator is None, torch.Generator().manual_seed(seed)
+    random, mixture = torch.Generator().manual_seed(seed), None
+    exact = generator is None
     pace, margins = settings.pace(mixture=exact), class_margins(release)
     by_class = torch.tensor(margins, dtype=torch.float32)
     if generator is None:
-        generator = MixtureGenerator(
+        generator = mixture = MixtureGenerator(
             RowLayout.of(release.codebook),
             by_class,
             replace(settings.mixture, components=settings.mixture.count(_clarity(release))),
@@ -60,7 +63,7 @@ def aggregates_objective(
         generator=random,
     )
     objective.minimise(tables, tables.judge)
-    objective.supports = tables.supports
+    objective.mixture, objective.supports = mixture, tables.supports
     return objective
 
 
