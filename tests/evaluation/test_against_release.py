@@ -112,23 +112,22 @@ def test_what_agrees_with_a_release_of_noise_is_not_good(tmp_path: Path) -> None
     assert found.figures.verdict.band[0] < found.figures.verdict.score < found.figures.verdict.band[1]
 
 
-@pytest.mark.parametrize("seed", [0, 2])
-def test_records_beyond_learnt_ends_are_seen_from_the_release(seed: int, tmp_path: Path) -> None:
-    """The profile trims what does not stand out, tables count it at the ends: both together tell how much it was.
-
-    With more records, or other noise, the ends leave out less than that.
-    """
+def test_records_beyond_learnt_ends_are_seen_from_the_release(tmp_path: Path) -> None:
+    """The profile trims what does not stand out, tables count it at the ends: both together tell how much it was."""
     values = np.exp(np.random.default_rng(0).normal(5.0, 1.5, 300))
     schema = Schema(columns=tuple(Column(name=name, kind=kind, missing=False) for name, kind in _TWO_KINDS.items()))
-    table = pa.table({"x": values, "y": values > 150.0})
-    path, noise = tmp_path / "x.release", FixedRandomness(seed)
-    release = publish(table, schema, path, kind=ReleaseKind.AGGREGATES, epsilon=1.0, randomness=noise)
-    low, high = release.codebook.codes[0].cells.edges[[0, -1]]  # type: ignore[union-attr]
-    below, above = float((values < low).mean()), float((values > high).mean())
-    assert below + above > 0.2, "table and noise were chosen for it"
-    x = against(release, pa.table({"x": np.clip(values, low, high), "y": values > 150.0}))[0]["x"]
-    assert 0.95 - below - above < x.band[1] < 1.05 - max(below, above)  # type: ignore[attr-defined]
-    assert "beyond the ends" in x.doubt  # type: ignore[attr-defined]
+    table, seen = pa.table({"x": values, "y": values > 150.0}), 0
+    for seed in range(12):
+        path, noise = tmp_path / f"{seed}.release", FixedRandomness(seed)
+        release = publish(table, schema, path, kind=ReleaseKind.AGGREGATES, epsilon=1.0, randomness=noise)
+        low, high = release.codebook.codes[0].cells.edges[[0, -1]]  # type: ignore[union-attr]
+        inside = float(((values >= low) & (values <= high)).mean())
+        x = against(release, pa.table({"x": np.clip(values, low, high), "y": values > 150.0}))[0]["x"]
+        if inside < 0.75:
+            seen += 1
+            assert "beyond the ends" in x.doubt  # type: ignore[attr-defined]
+            assert x.band[0] < inside < x.band[1]  # type: ignore[attr-defined]
+    assert seen >= 5, "table and noise are such that ends are often missed"
 
 
 def test_a_column_of_which_nothing_stood_out_is_wrong_as_a_whole(tmp_path: Path) -> None:

@@ -61,7 +61,14 @@ def _keys(table: LinkedTable, schema: LinkedSchema, rows: PrivateTable) -> pa.Ta
     if not columns:
         return pa.table({})
     wanted = Schema(columns=(*columns, *{column.name: column for column in owners}.values()))
-    return pa.concat_tables(rows.blocks(wanted, _BLOCK_ROWS))
+    return _plain(pa.concat_tables(rows.blocks(wanted, _BLOCK_ROWS)))
+
+
+def _plain(keys: pa.Table) -> pa.Table:
+    """Texts as such: two tables' keys cannot be compared where one of them is stored by places in a dictionary."""
+    kinds = (field.type for field in keys.schema)
+    plain = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
+    return keys.cast(pa.schema(list(zip(keys.column_names, plain, strict=True))))
 
 
 def _key_column(table: LinkedTable, name: str) -> Column:
