@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO ?= demo-output
 BASELINES ?= .venv-baselines
+MIXTURES ?= .venv-mixtures
 BASELINES_PYTHON ?= python3.11
 SOURCE ?= states14
 TASKS ?=
@@ -93,8 +94,13 @@ bench: $(STAMP) bench-env
 	$(BIN)/python benchmarks/compare.py --source $(SOURCE) $(if $(TASKS),--tasks $(TASKS)) \
 	  $(if $(METHODS),--methods $(METHODS)) --epsilons $(EPSILONS) --seeds $(SEEDS) --time-limit $(TIME_LIMIT)
 
-# Packages that pin old versions of ours; dpmm takes Python 3.10 or 3.11 only.
-bench-env: $(BASELINES)/.installed
+# Packages that pin old versions of ours, dpmm with Python 3.10 or 3.11 only; and mbi with jax, beside our own code.
+bench-env: $(BASELINES)/.installed $(MIXTURES)/.installed
+
+$(MIXTURES)/.installed: benchmarks/requirements-mixtures.txt
+	test -x $(MIXTURES)/bin/python || $(PYTHON) -m venv $(MIXTURES)
+	$(MIXTURES)/bin/python -m pip install --quiet --disable-pip-version-check -r $< -e .
+	touch $@
 
 $(BASELINES)/.installed: benchmarks/requirements-baselines.txt
 	test -x $(BASELINES)/bin/python || $(BASELINES_PYTHON) -m venv $(BASELINES)

@@ -1,4 +1,4 @@
-"""The prediction tasks of the paper, and Adult, from files that are never committed.
+"""The prediction tasks of the paper, Adult, German credit and Californian housing, from files that are never committed.
 
 They are looked for in the folder named by the environment variable ``MICROTOME_DATA``, else in ``shared/data``
 beside the checkout; the paper's own tables (California, whole) are downloaded by the ``folktables`` package where
@@ -21,7 +21,7 @@ from microtome.schema import Column, Kind, Outside, Schema
 
 TARGET = "label"
 _CALIFORNIA_TARGET = {"Income": "PINCP", "PublicCoverage": "PUBCOV", "Mobility": "MIG"}
-NUMERIC: dict[str, dict[str, tuple[int, int]]] = {
+NUMERIC: dict[str, dict[str, tuple[float, float]]] = {
     "Income": {"AGEP": (0, 99), "WKHP": (0, 99)},
     "PublicCoverage": {"AGEP": (0, 99), "PINCP": (-20_000, 30_000)},
     "Mobility": {"AGEP": (0, 99), "PINCP": (-20_000, 1_500_000)},
@@ -35,8 +35,21 @@ NUMERIC: dict[str, dict[str, tuple[int, int]]] = {
         "capital-loss": (0, 4_500),
         "hours-per-week": (1, 99),
     },
+    "Credit": {"duration_in_month": (1, 120), "credit_amount": (0, 20_000), "age_in_years": (18, 100)},
+    "Housing": {
+        "longitude": (-125.0, -114.0),
+        "latitude": (32.0, 42.5),
+        "housing_median_age": (0, 100),
+        "total_rooms": (0, 40_000),
+        "total_bedrooms": (0, 10_000),
+        "population": (0, 40_000),
+        "households": (0, 10_000),
+        "median_income": (0.0, 20.0),
+        TARGET: (0, 500_001),
+    },
 }
-"""Numeric columns as the paper counts them; in Mobility WKHP and JWMNP are therefore categories."""
+"""Numeric columns as the paper counts them; in Mobility WKHP and JWMNP are therefore categories. Where bounds are
+fractions, so are the numbers."""
 TASKS = ("Income", "PublicCoverage", "Mobility", "Employment", "TravelTime")
 _ADULT = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
@@ -51,11 +64,18 @@ class Source(StrEnum):
     CALIFORNIA = "california-40pct"
     FOLKTABLES = "folktables"
     ADULT = "adult"
+    GERMAN_CREDIT = "german-credit"
+    HOUSING = "housing"
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """The tasks that this source has."""
-        return {Source.ADULT: ("Adult",), Source.CALIFORNIA: tuple(_CALIFORNIA_TARGET)}.get(self, TASKS)
+        return {
+            Source.ADULT: ("Adult",),
+            Source.CALIFORNIA: tuple(_CALIFORNIA_TARGET),
+            Source.GERMAN_CREDIT: ("Credit",),
+            Source.HOUSING: ("Housing",),
+        }.get(self, TASKS)
 
     @property
     def title(self) -> str:
@@ -65,6 +85,8 @@ class Source(StrEnum):
             Source.CALIFORNIA: "ACS 2018, a 40 % sample of California",
             Source.FOLKTABLES: "ACS 2018, California, all rows (the paper's tables)",
             Source.ADULT: "UCI Adult",
+            Source.GERMAN_CREDIT: "UCI German credit",
+            Source.HOUSING: "California housing 1990",
         }[self]
 
 
@@ -84,8 +106,13 @@ class Task:
 
     @property
     def categorical(self) -> list[str]:
-        """Names of the categorical columns, the target included."""
+        """Names of the categorical columns, the target included where it is a class."""
         return [column.name for column in self.schema.columns if column.kind.is_categorical]
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether a class is to be predicted, and not a number."""
+        return TARGET in self.categorical
 
 
 def data_folder() -> Path:
@@ -110,6 +137,12 @@ def _read(name: str, source: Source) -> pd.DataFrame:
         return _download(name)
     if source is Source.ADULT:
         return _read_adult()
+    if source is Source.GERMAN_CREDIT:
+        frame = pd.read_csv(_stored("german_credit", "german_credit.csv")).rename(columns={"credit_risk": TARGET})
+        return frame.assign(**{TARGET: (frame[TARGET] == 2).astype("int8")})
+    if source is Source.HOUSING:
+        frame = pd.read_parquet(_stored("housing", "california_housing_1990.parquet"))
+        return frame.rename(columns={"median_house_value": TARGET}).dropna(ignore_index=True)
     if source is Source.STATES:
         return pd.read_parquet(_stored("acs14", f"ACS{name}.parquet"))
     frame = pd.read_parquet(_stored("acs_ca", f"ACS{name}_CA2018_40pct.parquet"))
@@ -147,13 +180,14 @@ def _read_adult() -> pd.DataFrame:
     return frame.assign(**{TARGET: frame[TARGET].str.startswith(">50K").astype("int8")})
 
 
-def _schema(frame: pd.DataFrame, numeric: dict[str, tuple[int, int]]) -> Schema:
+def _schema(frame: pd.DataFrame, numeric: dict[str, tuple[float, float]]) -> Schema:
     columns = []
     for name in frame.columns:
         dtype = str(frame[name].dtype)
         if name in numeric:
+            kind = Kind.FLOAT if isinstance(numeric[name][0], float) else Kind.INTEGER
             column = Column(
-                name=name, kind=Kind.INTEGER, dtype=dtype, bounds=numeric[name], missing=False, outside=Outside.CLAMP
+                name=name, kind=kind, dtype=dtype, bounds=numeric[name], missing=False, outside=Outside.CLAMP
             )
         elif dtype == "bool":
             column = Column(name=name, kind=Kind.BOOLEAN, missing=False)

@@ -23,6 +23,7 @@ METRICS = {
     "correlation": "CorrSim",
     "f1": "LR F1",
     "auc": "LR AUC",
+    "trees": "trees",
     "pair_error": "pair error",
     "detector_auc": "detector AUC",
     "triples": "3-way",
@@ -32,7 +33,7 @@ NOTHING_LEARNT = 0.98
 CHANCE_BELOW = 0.6
 """Pair error from which on, and AUC up to which, rows have taught a classifier nothing: what it then makes of the test
 rows is chance, and may be far below one half as well."""
-_OF_CLASSIFIERS = frozenset({"f1", "auc"})
+_OF_CLASSIFIERS = frozenset({"f1", "auc", "trees"})
 WHOLE_TABLES = (5.1, 8.1, 1.0)
 """The ε with a whole table a task, in this order: the paper's two, and one that a privacy officer might sign."""
 

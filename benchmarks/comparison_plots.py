@@ -21,7 +21,7 @@ matplotlib.use("svg")
 import matplotlib.pyplot as plt
 
 _PALETTE = plt.get_cmap("tab20").colors
-_COLOURS = dict(zip(METHODS, [*_PALETTE[::2], *_PALETTE[1::2]], strict=False))
+_COLOURS = dict(zip(METHODS, [*_PALETTE[::2], *_PALETTE[1::2], *plt.get_cmap("tab20b").colors], strict=False))
 """Strong colours first, then their pale relatives."""
 _LEGEND_COLUMN, _LEGEND_LINE = 2.6, 0.16
 """Inches of a column and of a line of a legend."""
@@ -63,7 +63,7 @@ def page(comparison: Comparison) -> str:
 
 def _dots(comparison: Comparison, epsilon: float) -> Any:
     """A small plot for every metric: tasks along one axis, a dot for every method."""
-    figure, axes = plt.subplots(3, 3, figsize=(13, 10), sharex=True)
+    figure, axes = plt.subplots(5, 2, figsize=(11, 16), sharex=True)
     for axis, (metric, title) in zip(axes.flat, METRICS.items(), strict=True):
         for place, task in enumerate(comparison.tasks):
             rows = [row for row in comparison.rows(task, epsilon) if row.values(metric)]

@@ -18,12 +18,16 @@ class Environment(StrEnum):
 
     PROJECT = "project"
     BASELINES = "baselines"
+    MIXTURES = "mixtures"
 
     def python(self) -> Path:
-        """Its interpreter: this one, or that of ``make bench-env`` (``MICROTOME_BASELINES`` names another folder)."""
+        """Its interpreter: this one, or one of ``make bench-env``.
+
+        ``MICROTOME_BASELINES`` and ``MICROTOME_MIXTURES`` name other folders.
+        """
         if self is Environment.PROJECT:
             return Path(sys.executable)
-        return Path(os.environ.get("MICROTOME_BASELINES", ROOT / ".venv-baselines")) / "bin" / "python"
+        return Path(os.environ.get(f"MICROTOME_{self.upper()}", ROOT / f".venv-{self}")) / "bin" / "python"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +105,30 @@ METHODS: dict[str, Entry] = {
         place="baselines.marginal_models:PrivBayes",
         environment=Environment.BASELINES,
         remark="`dpmm`, with the score replaced by the one whose sensitivity it assumes; ε as for MST.",
+    ),
+    "mst_public": Entry(
+        title="MST, public bins",
+        place="baselines.marginal_models:PublicBinsMST",
+        environment=Environment.BASELINES,
+        remark="As MST, with numbers in 16 bins of equal width between the declared bounds, for no ε.",
+    ),
+    "aim_public": Entry(
+        title="AIM, public bins",
+        place="baselines.marginal_models:PublicBinsAIM",
+        environment=Environment.BASELINES,
+        remark="As AIM, with numbers in 16 bins of equal width between the declared bounds, for no ε.",
+    ),
+    "copula": Entry(
+        title="Gaussian copula",
+        place="baselines.copula:GaussianCopula",
+        remark="Noisy margins, and noisy correlations of normal scores of all columns, half of μ² each.",
+    ),
+    "mixture": Entry(
+        title="mbi's mixture on our tables",
+        place="baselines.mixture_of_products:MixtureOfProducts",
+        environment=Environment.MIXTURES,
+        remark="`MixtureOfProductsEstimator` of `mbi` 2 on margins and pairs of a default release of ours: "
+        "the same family of models (RAP), another fit.",
     ),
     "merf": Entry(
         title="DP-MERF",

@@ -62,10 +62,14 @@ class NoisyMargins:
 
     def fit(self, frame: pd.DataFrame, schema: Schema, epsilon: float, delta: float) -> None:
         """Count, add noise, project onto shares."""
+        self.measure(frame, schema, gaussian_mu(epsilon, delta))
+
+    def measure(self, frame: pd.DataFrame, schema: Schema, mu: float) -> None:
+        """The same for a budget of μ."""
         rng, self._schema = np.random.default_rng(), schema
         numeric = [column for column in schema.columns if column.categories is None]
         histograms = len(schema.columns) - len(numeric) + num_histograms(numeric)
-        self.noise_scale = math.sqrt(histograms) / gaussian_mu(epsilon, delta)
+        self.noise_scale = math.sqrt(histograms) / mu
 
         def noise(size: int) -> Floats:
             return rng.normal(scale=self.noise_scale, size=size)
@@ -82,13 +86,16 @@ class NoisyMargins:
         """Draw every column by itself."""
         return pd.DataFrame({column.name: self._draw(column, num_rows) for column in self._schema.columns})
 
+    def shares(self, column: Column) -> Floats:
+        """The share of every category, or of every cell of a number."""
+        return self._shares[column.name] if column.categories is not None else self.numbers[column.name].margins
+
     def _draw(self, column: Column, num_rows: int) -> npt.NDArray[np.generic] | pd.Series:
+        shares = self.shares(column)
+        drawn = self._rng.choice(len(shares), size=num_rows, p=shares)
         if column.categories is not None:
-            shares = self._shares[column.name]
-            return decode_codes(self._rng.choice(len(shares), size=num_rows, p=shares), column)
-        code = self.numbers[column.name]
-        cells = self._rng.choice(len(code.margins), size=num_rows, p=code.margins)
-        return code.draw_values(cells, self._rng).to_pandas()
+            return decode_codes(drawn, column)
+        return self.numbers[column.name].draw_values(drawn, self._rng).to_pandas()
 
     def notes(self) -> dict[str, Any]:
         """The noise."""

@@ -73,6 +73,20 @@ def test_marginal_models_learn_the_pairs_within_the_budget(task, monkeypatch, tm
     assert "dpmm" in run_["worker"]["versions"]
 
 
+@pytest.mark.parametrize("method", ["mst_public", "aim_public"])
+def test_public_bins_cost_nothing(task, monkeypatch, tmp_path, method):
+    run_ = run(monkeypatch, tmp_path, method)
+    assert run_["notes"]["epsilon_of_binning"] == 0.0
+    assert run_["metrics"]["pair_error"] < 0.15
+
+
+@pytest.mark.skipif(not Environment.MIXTURES.python().exists(), reason="make bench-env was not run")
+def test_mbi_s_mixture_learns_from_our_tables(task, monkeypatch, tmp_path):
+    run_ = run(monkeypatch, tmp_path, "mixture")
+    assert run_["metrics"]["pair_error"] < 0.3
+    assert run_["metrics"]["auc"] > 0.95
+
+
 def test_dp_sgd_spends_no_more_than_the_budget(task, monkeypatch, tmp_path):
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
     from dp_accounting.pld import PLDAccountant

@@ -133,7 +133,7 @@ def test_in_short_says_what_is_won_what_is_lost_and_what_is_within_the_scatter(f
     (folder / "merf.json").write_text(json.dumps({"runs": better}))
     (folder / "aggregates.json").write_text(json.dumps({"runs": ours}))
     text = "\n".join(in_short([Comparison(folder=folder)]))
-    assert "Of 9 cells (task × metric) Microtome's aggregates are the best private method in 6" in text
+    assert "Of 10 cells (task × metric) Microtome's aggregates are the best private method in 7" in text
     assert "Others win 3, 1 of these within the scatter. Beyond it: KSComp of Income" in text
     assert "(DP-MERF 0.80004 against 0.80000); LR F1 of Income" in text
     assert "(DP-MERF 0.900 against 0.800, LR AUC 0.500 against 0.800)" in text

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from baselines.number_bins import BINS, binned, laplace_bins
+from baselines.number_bins import BINS, PUBLIC_BINS, binned, laplace_bins, public_bins
 from microtome.schema import Column, Kind
 
 AGE = Column(name="age", kind=Kind.INTEGER, bounds=(0, 99), missing=False)
@@ -56,3 +56,13 @@ def test_values_keep_their_distribution_and_common_ones_their_place():
 def test_nothing_is_read_off_the_table(column):
     with pytest.raises(ValueError, match="'age'"):
         laplace_bins(people(100), [column], epsilon=1.0)
+
+
+def test_public_bins_are_even_and_read_nothing():
+    frame = people(5_000)
+    code = public_bins([PAY])["pay"]
+    assert code.num_levels == pytest.approx(PUBLIC_BINS, abs=2)
+    ends = np.flatnonzero(np.diff(code.levels)) + 1
+    widths = np.diff(code.cells.edges[[0, *ends, -1]])
+    assert widths[:-1].max() < 1.5 * widths[:-1].min()  # the last has what is left
+    assert np.array_equal(binned(frame["pay"], code), code.levels[code.cells.locate(frame["pay"].to_numpy(float))])
