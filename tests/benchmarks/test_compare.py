@@ -15,7 +15,7 @@ import compare
 from census import Task
 from microtome.schema import Column, Kind, Schema
 
-METRICS = {"ks", "tv", "contingency", "correlation", "f1", "auc", "pair_error", "detector_auc", "triples"}
+METRICS = {"ks", "tv", "contingency", "correlation", "f1", "auc", "trees", "pair_error", "detector_auc", "triples"}
 
 
 @pytest.fixture
