@@ -33,7 +33,7 @@ class AliasTable:
 
     def draw(self, members: Ints, numbers: NDArray[np.uint32]) -> Ints:
         """The value of each of the given members that a number of 32 random bits stands for."""
-        scaled = numbers * np.uint64(self._width)
+        scaled = numbers.astype(np.uint64) * np.uint64(self._width)
         parts = (scaled >> _BITS).view(np.int64)
         found = self._packed.take(members * self._width + parts)
         np.copyto(parts, (found & _LOW).view(np.int64), where=(scaled & _LOW) >= (found >> _BITS))
