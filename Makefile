@@ -133,7 +133,8 @@ bench-speed: $(STAMP)
 
 # Trees on synthetic rows, and the ceiling at a large epsilon.
 bench-trees: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/trees.py
+	for source in adult california-40pct housing; do \
+	  $(BIN)/python benchmarks/compare.py --source $$source --methods real aggregates --epsilons 1 5.1 100 || exit 1; done
 
 bench-quality: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/census_quality.py

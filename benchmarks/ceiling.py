@@ -7,14 +7,14 @@ from statistics import mean
 from typing import Any
 
 from comparison import Comparison, Row, spread
-from markdown import table
+from comparison_page import table
 
 OURS, REAL = "aggregates", "real"
 _WHAT = """
 Boosted trees (scikit-learn's, as they come) are trained on synthetic rows and judged on real rows that no release has
-seen: AUC, or R² of housing, whose target is a number. *Share* is of what the real training rows give. The detector tells
-synthetic rows from real test rows: 0.5 is not at all. ε = 100 is no promise to speak of: it shows what the model leaves
-out at any ε. Runs are those of the comparison above; `make bench-trees` makes what is missing.
+seen: AUC, or R² of housing, whose target is a number. *Share* is of what the real training rows give. The detector
+tells synthetic rows from real test rows: 0.5 is not at all. ε = 100 is no promise to speak of: it shows what the model
+leaves out at any ε. Runs are those of the comparison above; `make bench-trees` makes what is missing.
 """
 
 
