@@ -69,8 +69,8 @@ and the training's randomness; the release's noise is new in every run. Figures 
 seeds. KSComp, TVComp, ContSim, CorrSim and LR F1 are sdmetrics' KSComplement, TVComplement, ContingencySimilarity,
 CorrelationSimilarity and BinaryLogisticRegression; LR AUC is the ROC-AUC on real test rows of a logistic regression
 trained on synthetic ones; *trees* is the same of boosted trees (R² of housing, whose target is a number), which runs
-from before it was measured do not have. *Pair error* is the error of what pairs of columns share beyond their margins, relative to
-the size of that: 0 is perfect, 1 is what independent columns have, more than 1 is worse than these. LR F1 and AUC
+from before it was measured do not have. *Pair error* is the error of what pairs of columns share beyond their margins,
+relative to the size of that: 0 is perfect, 1 is what independent columns have, more than 1 is worse than these. LR F1 and AUC
 are in brackets where they are chance (pair error 0.98 or more, AUC below 0.6): a classifier that was taught nothing may
 be far below one half too. Code lists are declared as public; for want of the survey's code book they are the codes
 that occur anywhere in the file. Numeric are the columns that the paper counts as such (in Mobility AGEP and PINCP; WKHP
