@@ -60,3 +60,39 @@ def test_margins_stay(mixture: MixtureGenerator) -> None:
     parts.match_margins(wanted[None], torch.Generator())
     assert torch.allclose(parts.weights().float() @ parts.components(), wanted, atol=1e-4)
     assert float(table(parts, 0, 1)[~FOLLOWS.together].sum()) < 1e-9
+
+
+PAIRED = torch.tensor([[True, True, False, False]] * 2 + [[False, False, True, True]] * 2)
+
+
+def wide_mixture(columns: int) -> MixtureGenerator:
+    blocks = tuple((4 * place, 4 * place + 4) for place in range(columns))
+    layout = RowLayout(blocks=blocks, scale=torch.ones(4 * columns), offset=torch.zeros(4 * columns))
+    made = MixtureGenerator(layout, torch.full((1, 4 * columns), 0.25), MixtureSettings(components=16))
+    made.leave_start(torch.Generator().manual_seed(1))
+    return made
+
+
+def relation(first: int, second: int, together: torch.Tensor = PAIRED) -> Support:
+    return Support(rows=slice(4 * first, 4 * first + 4), columns=slice(4 * second, 4 * second + 4), together=together)
+
+
+def test_parts_do_not_double_with_every_relation() -> None:
+    """Eight relations of columns of their own would have made 256 parts of a component."""
+    made, supports = wide_mixture(16), [relation(2 * place, 2 * place + 1) for place in range(8)]
+    parts = split(made, supports)
+    assert len(made.logits) < len(parts.logits) <= 4 * len(made.logits)
+    rows, weights = parts.components().detach().double(), parts.weights()
+    for support in supports:
+        found = (rows[:, support.rows] * weights[:, None]).T @ rows[:, support.columns]
+        assert float(found[~support.together].sum()) < 1e-6
+    assert float(weights.sum()) == pytest.approx(1.0)
+
+
+def test_relations_that_contradict_each_other_leave_components_whole() -> None:
+    made = wide_mixture(2)
+    none = torch.zeros_like(PAIRED)
+    parts = split(made, [relation(0, 1), relation(0, 1, ~PAIRED), relation(0, 1, none)])
+    assert len(parts.logits) >= len(made.logits)
+    assert torch.isfinite(parts.logits).all()
+    assert float(parts.weights().sum()) == pytest.approx(1.0)

@@ -87,3 +87,19 @@ def test_rows_that_keep_it_are_not_charged(release: AggregatesRelease) -> None:
         rows[torch.arange(len(frame)), starts[column] + torch.tensor(codes.levels[levels[:, column]])] = 1.0
     assert float(charge(rows)) == 0.0
     assert float(charge(rows[:, torch.randperm(release.codebook.dim)])) > 0.0
+
+
+def test_what_nearly_everybody_has_follows_from_nothing() -> None:
+    """A rare answer that is lost in the noise of its cells, and a level that nearly everybody has, make no relation."""
+    people = np.array([4000.0, 3000.0, 2000.0, 1000.0])
+    rare = np.outer(people, [0.99, 0.01])
+    assert not certainty._follows(rare, 40.0, people.sum(), rare.sum(axis=0))
+    nearly_all = np.array([[5000.0, 4500.0], [250.0, 0.0], [0.0, 250.0]])
+    assert not certainty._follows(nearly_all, 40.0, 10_000.0, nearly_all.sum(axis=0))
+    lost = np.array([[5000.0, 0.0, 0.0], [0.0, 4000.0, 0.0], [0.0, 0.0, 90.0], [300.0, 400.0, 110.0]])
+    assert not certainty._follows(lost, 40.0, 9_900.0, lost.sum(axis=0))
+
+
+def test_a_relation_that_shows_is_one() -> None:
+    follows = np.array([[4000.0, 0.0], [3000.0, 0.0], [0.0, 2000.0], [0.0, 1000.0]])
+    assert certainty._follows(follows, 40.0, 10_000.0, follows.sum(axis=0))

@@ -8,6 +8,10 @@ the one with the other. Cut into a part for each group, with the branches that g
 where levels of the first column that go with the same levels of the second are the rows of one g. The parts of a
 component have its weight, so tables of all other columns stay as they are, and f is such that all parts of one g have
 the weight that its rows had (Sinkhorn), so the margins of the first column stay too.
+
+Where much is certain, parts of parts would double with every relation. There are four to a component on average at
+most: beyond that the lightest are left out, and others of their component have their weight. A component that has no
+part, since two relations that noise has made contradict each other there, stays whole.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ from microtome.generators.mixture import MixtureGenerator
 
 _LEAST_PART = 0.01
 """Share of a component's largest part below which another is left out."""
+_MOST_PARTS = 4
+"""Parts to a component at most, on average."""
 _ROUNDS = 50
 _TINY = torch.finfo(torch.float32).tiny
 
@@ -47,8 +53,9 @@ def split(mixture: MixtureGenerator, supports: Sequence[Support]) -> MixtureGene
     """A mixture with the same columns in which no component has levels together that cannot be."""
     with torch.no_grad():
         levels, weights = mixture.components().double(), mixture.weights()
+        most = _MOST_PARTS * len(levels)
         for support in supports:
-            levels, weights = _split(levels, weights, support)
+            levels, weights = _split(levels, weights, support, most)
         settings = replace(mixture.settings, components=len(levels))
         parts = MixtureGenerator(mixture.layout, torch.ones(1, mixture.layout.dim), settings)
         parts.logits.copy_(levels.clamp_min(_TINY).log())
@@ -57,22 +64,32 @@ def split(mixture: MixtureGenerator, supports: Sequence[Support]) -> MixtureGene
 
 
 def _split(
-    levels: Float[Tensor, "k d"], weights: Float[Tensor, " k"], support: Support
+    levels: Float[Tensor, "k d"], weights: Float[Tensor, " k"], support: Support, most: int
 ) -> tuple[Float[Tensor, "l d"], Float[Tensor, " l"]]:
-    """All parts of all components."""
+    """The parts of all components, so many of them at most."""
     patterns, group = np.unique(support.together.numpy(), axis=0, return_inverse=True)
     columns = torch.tensor(patterns).double()
     rows = torch.nn.functional.one_hot(torch.tensor(group)).T.double()
     held = levels[:, support.rows] @ rows.T
     shares = held * (levels[:, support.columns] @ columns.T)
-    kept = shares >= _LEAST_PART * shares.amax(dim=1, keepdim=True)
+    kept = _kept(shares / shares.amax(dim=1, keepdim=True).clamp_min(_TINY), weights, most)
     shares = _scaled(shares * kept, weights, weights @ held)
     component, part = kept.nonzero(as_tuple=True)
+    whole = ~kept.any(dim=1)
     found = levels[component]
     for block, members in ((support.rows, rows), (support.columns, columns)):
         cut = found[:, block] * members[part]
         found[:, block] = cut / cut.sum(dim=1, keepdim=True).clamp_min(_TINY)
-    return found, shares[component, part]
+    return torch.cat([found, levels[whole]]), torch.cat([shares[component, part], weights[whole]])
+
+
+def _kept(shares: Float[Tensor, "k g"], components: Float[Tensor, " k"], most: int) -> Bool[Tensor, "k g"]:
+    """Which parts are kept, given as shares of their component's largest: that one always, others by their weight."""
+    kept = shares >= _LEAST_PART
+    weight = torch.where(shares >= 1.0, torch.inf, shares * components[:, None]) * kept
+    if int(kept.sum()) > most:
+        kept &= weight >= weight.flatten().kthvalue(weight.numel() - most + 1).values
+    return kept
 
 
 def _scaled(

@@ -28,8 +28,8 @@ _FULL = 3.0
 """Standard deviations of the noise above which a cell is full."""
 _MISSED = 2.0
 """Standard errors by which full cells may fall short of all records."""
-_MOST_CELLS = 1.25
-"""Full cells for each level of the wider column."""
+_CLEAR = 10.0
+"""Standard errors by which independent columns would miss the full cells."""
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -53,10 +53,10 @@ class Certainty:
         for (a, left), (b, right) in combinations(enumerate(release.codebook.blocks), 2):
             rows, columns = slice(left.start, left.stop), slice(right.start, right.stop)
             table, noise = _pair(release, a, b, rows, columns)
-            if noise is None or not _follows(table, noise, release.num_records):
-                continue
             if len(table) < table.shape[1]:
                 rows, columns, table = columns, rows, table.T
+            if noise is None or not _follows(table, noise, release.num_records, counts[columns]):
+                continue
             together = _together(table, noise, counts[rows])
             error = noise * np.sqrt(together.sum())
             charge = np.where(together, 0.0, CHARGE * release.num_records / error / num_entries)
@@ -87,14 +87,20 @@ def _pair(release: AggregatesRelease, a: int, b: int, rows: slice, columns: slic
     return counts, float(np.sqrt(variance[0, 0]))
 
 
-def _follows(table: Floats, noise: float, total: float) -> bool:
-    """Whether one column follows from the other: few cells are full, and they hold all records."""
+def _follows(table: Floats, noise: float, total: float, counts: Floats) -> bool:
+    """Whether the second column follows from the first, the wider one: a full cell a level, and they hold all records.
+
+    What nearly everybody has follows from anything, as far as the noise lets tell. So it must show that the columns are
+    not independent with these margins: far more records would then lie outside of the full cells than the noise hides.
+    And no level of the second column may have records (``counts``) that would fill a cell, and none that is full.
+    """
     full = table > _FULL * noise
     cells = int(full.sum())
-    error = noise * np.sqrt(max(cells, 1))
-    if not 0 < cells <= _MOST_CELLS * max(table.shape) or cells == table.size:
+    if cells < 2 or full.sum(axis=1).max() > 1 or (counts[~full.any(axis=0)] > _FULL * noise).any():
         return False
-    return bool(total - table[full].sum() <= _MISSED * error and total >= _FULL * error)
+    error, held = noise * np.sqrt(cells), np.where(full, table, 0.0)
+    outside = total - (held.sum(axis=1) * np.where(full, held.sum(axis=0), 0.0).sum(axis=1)).sum() / total
+    return bool(total - held.sum() <= _MISSED * error and outside >= _CLEAR * error)
 
 
 def _together(table: Floats, noise: float, counts: Floats) -> Bools:
