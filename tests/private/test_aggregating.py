@@ -191,10 +191,22 @@ def test_tables_with_the_target_get_more_and_cost_no_more() -> None:
     _, plain = planned((4, 4, 4), settings_of())
     _, aimed = planned((4, 4, 4), settings_of(focus="none"), target="c1")
     assert planned_mu(aimed) == pytest.approx(planned_mu(plain), rel=1e-6)
-    assert aimed.pair_noise[0, 2] ** 2 / aimed.pair_noise[0, 1] ** 2 == pytest.approx(3.0)
+    assert aimed.pair_noise[0, 2] ** 2 / aimed.pair_noise[0, 1] ** 2 == pytest.approx(3.0, rel=1e-3)
     assert aimed.pair_noise[0, 1] == aimed.pair_noise[1, 2] < plain.pair_noise[0, 1]
     noise = aimed.pair_noise[np.triu_indices(3, 1)]
     assert (noise**-2.0).sum() == pytest.approx(planned_mu(aimed) ** 2, rel=1e-12)
+
+
+def test_few_records_go_to_the_target_and_cost_no_more() -> None:
+    """The noise of tables without it, over that of tables with it: as the weights say, or far more."""
+    schema, wanted = schema_of((4, 4, 4, 4), "c0"), settings_of(focus="none", triples=0)
+    codebook, _ = planned((4, 4, 4, 4), wanted, "c0")
+    budget = plan_tables(wanted, schema, plan_profile(wanted, schema).events)
+    few, many = (plan_aggregates(wanted, schema, codebook, budget, total) for total in (50, 500_000))
+    assert many.pair_noise[1, 2] / many.pair_noise[0, 1] == pytest.approx(math.sqrt(3.0), rel=0.01)
+    assert few.pair_noise[1, 2] / few.pair_noise[0, 1] > 5.0
+    assert few.pair_noise[0, 1] < many.pair_noise[0, 1]
+    assert planned_mu(few) == pytest.approx(planned_mu(many))
 
 
 def test_wide_tables_get_more_but_do_not_drown_the_rest() -> None:

@@ -13,7 +13,9 @@ the cells of table t the pass is a Gaussian mechanism with
 s being 1 where a neighbour loses or gains a record and 2 where one is replaced (one cell loses, another gains).
 Entries of a symmetric matrix are noised once, and blocks within a column, which the profile knows, are not
 measured. The noise goes by 1/σ_t² ∝ weight·√K_t for a table of K_t cells: wide tables get more of the budget than
-narrow ones, but do not drown them. Tables with the target weigh more, since what predicts it will be asked for.
+narrow ones, but do not drown them. Tables with the target weigh more, since what predicts it will be asked for, and
+where records are so few that other tables would show nothing, these get next to nothing: with x as below for their
+cells, and a tenth of that for what columns share, the part (x/10)²/(1 + (x/10)²) of what they would get.
 
 The classes of a pivot share no noise: summed over V of them, a table has √V times the noise it would have without.
 So there is none unless it is asked for.
@@ -56,6 +58,8 @@ _FIRST_WEIGHT = 12.0
 """How much more a table of one column by class matters than one of two columns."""
 _TARGET_WEIGHT = 3.0
 """How much more a table with the target matters than one of two other columns."""
+_DEPENDENCE = 0.1
+"""What two columns share, as a part of what their table holds: of the squares that tables must show to be worth it."""
 _TRIPLE_WEIGHT = 0.5
 """How much a table of three columns matters at most, beside one of two of them: there are about as many of each, and
 sums of the former inform the latter too."""
@@ -197,12 +201,14 @@ def plan_aggregates(
     counted = np.ones((len(codebook.codes),) * 2, dtype=bool) if measured is None else measured
     first, pairs = _table_weights(codebook, pivot, target)
     pairs = np.where(counted, pairs, 0.0)
+    changed = settings.neighbours.cells_changed
+    if target is not None and (~counted).sum() <= len(counted):  # rows of people have more to ask for than the target
+        pairs = _target_first(pairs, target, total / (budget.unit_noise * math.sqrt(changed * _sum(pairs))))
     focus = choose_focus(settings, schema)
     if focus is None:
         groups = np.zeros(1, np.int64)
     elif groups is None:
         groups = level_groups(codebook.codes[focus])
-    changed = settings.neighbours.cells_changed
     second = plan_round(
         math.comb(min(len(_varied(codebook, pivot, focus, len(schema.columns))), MOST_COLUMNS), 3),
         MOST_GROUPS**3,
@@ -212,7 +218,7 @@ def plan_aggregates(
         most=settings.triples,
     )
     noise = budget.unit_noise * math.sqrt(changed / (1.0 - second.share))
-    triples = _triple_weights(codebook, focus, groups, total / (noise * math.sqrt(max(np.triu(pairs, 1).sum(), 1.0))))
+    triples = _triple_weights(codebook, focus, groups, total / (noise * math.sqrt(_sum(pairs))))
     triples = np.where(counted, triples, 0.0)
     weight = float(first.sum() + np.triu(pairs + triples, 1).sum())
     return AggregatePlan(
@@ -361,6 +367,19 @@ def _table_weights(
         pairs[:, target] *= _TARGET_WEIGHT
     first = np.zeros_like(sizes) if pivot is None else _FIRST_WEIGHT * np.sqrt(sizes)
     return first, pairs
+
+
+def _sum(pairs: NDArray[np.float64]) -> float:
+    """The weight of all tables of pairs."""
+    return max(float(np.triu(pairs, 1).sum()), 1.0)
+
+
+def _target_first(pairs: NDArray[np.float64], target: int, records_a_noise: float) -> NDArray[np.float64]:
+    """Less weight for tables without the target, where dependence that is a part of them would not show anyway."""
+    shown = _DEPENDENCE * np.divide(records_a_noise**2, pairs**2, out=np.zeros_like(pairs), where=pairs > 0)
+    faded = pairs * shown**2 / (1.0 + shown**2)
+    faded[target], faded[:, target] = pairs[target], pairs[:, target]
+    return faded
 
 
 def _triple_weights(
