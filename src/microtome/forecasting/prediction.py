@@ -60,7 +60,7 @@ class Forecast:
     """
 
     release: Anticipated
-    _by_epsilon: dict[float, Forecast] = field(default_factory=dict, repr=False, compare=False)
+    _by_epsilon: dict[float, Forecast] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self._by_epsilon.setdefault(self.release.settings.epsilon, self)
@@ -68,7 +68,9 @@ class Forecast:
     def at(self, epsilon: float) -> Forecast:
         """The same for another ε. What was found out for one of them is not found out again."""
         if epsilon not in self._by_epsilon:
-            Forecast(release=self.release.at(epsilon), _by_epsilon=self._by_epsilon)
+            other = Forecast(release=self.release.at(epsilon))
+            object.__setattr__(other, "_by_epsilon", self._by_epsilon)
+            self._by_epsilon[epsilon] = other
         return self._by_epsilon[epsilon]
 
     @cached_property
