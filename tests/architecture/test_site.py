@@ -20,6 +20,13 @@ def test_the_gallery_shows_what_is_made_for_it() -> None:
     assert shown == {f"town-{one.strip()}" for one in epsilons[1].split(",")} | {"digits-5"}
 
 
+def test_every_page_has_a_place_in_the_site() -> None:
+    trees = re.findall(r"```\{toctree\}\n(.*?)```", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.DOTALL)
+    listed = {line for tree in trees for line in tree.splitlines()}
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert sorted(pages - listed) == []
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning_and_loads_nothing_from_outside(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="Sphinx is not installed")

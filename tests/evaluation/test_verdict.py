@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from evaluation_support import blurred
 from scipy.stats import spearmanr
@@ -50,6 +51,23 @@ def test_words_follow_what_is_left() -> None:
     assert verdicts[2].kept == pytest.approx(0.0, abs=0.02)
     constant = pa.table({name: pa.array([real[name][0].as_py()] * 100, real[name].type) for name in COLUMNS})
     assert by_real_rows(real, constant).level is Level.LITTLE
+
+
+def test_columns_that_are_all_there_is_have_to_be_alike() -> None:
+    """Without dependence to keep, columns that are 70 % alike were called a fair likeness."""
+    town = population(3_000, seed=1).select(COLUMNS)
+    real, other = (blurred(town.slice(start, 1_500), 1.0, seed=seed) for start, seed in ((0, 1), (1_500, 2)))
+    good = by_real_rows(real, other)
+    assert good.kept is None
+    assert good.level is Level.GOOD
+    assert "nothing to do with each other" in good.sentences[1]
+    kept = pa.array(np.arange(other.num_rows) >= 450)
+    wrong = pa.table(
+        {name: pc.if_else(kept, other[name].combine_chunks(), pc.max(other[name])) for name in COLUMNS}
+    )  # three in ten have the largest value
+    bad = by_real_rows(real, wrong)
+    assert 0.65 < bad.columns < 0.8
+    assert bad.level in (Level.POOR, Level.LITTLE)
 
 
 def test_values_that_are_missing_on_one_side_only_are_not_alike() -> None:

@@ -103,6 +103,17 @@ def test_no_epsilon_makes_ten_records_useful() -> None:
     assert mt.forecast(drafted(TOWN), rows=10, epsilon=1).useful_epsilon is None
 
 
+def test_one_forecast_gives_those_of_all_epsilons_and_finds_nothing_out_twice() -> None:
+    first = mt.forecast(population_schema(), rows=5000, epsilon=1)
+    other = first.at(2.0)
+    assert str(other) == str(mt.forecast(population_schema(), rows=5000, epsilon=2))
+    assert other.at(1.0) is first
+    assert first.at(2.0) is other
+    assert next(point for point in first.curve if point.epsilon == 2.0).pairs is other.pairs
+    with pytest.raises(ParameterError, match="epsilon"):
+        first.at(0.0)
+
+
 def test_the_curve_falls() -> None:
     curve = mt.forecast(TOWN, rows=3_000, epsilon=1).curve
     assert [point.epsilon for point in curve] == sorted(point.epsilon for point in curve)

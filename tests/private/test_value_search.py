@@ -8,6 +8,7 @@ import pytest
 
 import microtome as mt
 from microtome.accounting import GaussianEvent, events_of
+from microtome.private.value_search import full_buckets
 from microtome.published import AggregatesRelease
 from microtome.schema import NumberCode
 from support import repeatable_noise
@@ -86,3 +87,17 @@ def test_a_number_of_one_record_does_not_show() -> None:
     assert isinstance(release, AggregatesRelease)
     code = code_of(release, "density")
     assert 1234.5 not in code.cells.edges[:-1][code.cells.singletons()]
+
+
+def test_a_bucket_is_looked_into_before_a_number_in_it_could_fail_to_show() -> None:
+    """A code of 3 % of 24,000 records at ε = 1, 24 columns: it would pass the threshold, so it has to be looked for."""
+    rng, scale, threshold = np.random.default_rng(0), 138.2, 524.0
+
+    def looked(records: float) -> float:
+        counts = rng.normal(24_000 / 4_096, scale, (400, 4_096))
+        counts[:, 7] += records
+        return float(np.mean([full_buckets(one, scale) is not None for one in counts]))
+
+    assert looked(720.0) > 0.85
+    assert looked(threshold) > 0.4
+    assert looked(0.0) < 0.15, "in vain"

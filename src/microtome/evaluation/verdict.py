@@ -59,7 +59,7 @@ class Verdict:
 
     Attributes:
         level: In a word.
-        score: Mean of ``columns`` and ``kept``, or ``columns`` alone where there is no dependence to keep.
+        score: Mean of ``columns`` and ``kept``; where there is no dependence to keep, 1 less twice the columns' error.
         band: Where the score may be on the real rows; both ends the same where these were seen.
         columns: How alike columns are on average; 1 is alike.
         kept: Dependence kept, between 0 and 1; ``None`` where there is none to keep.
@@ -82,13 +82,15 @@ def judge(columns: Sequence[ColumnFigures], pairs: AllPairs | str, *, from_real_
     ]
     kept = _kept(columns, pairs, from_real_rows=from_real_rows)
     if kept is None:
-        score, low, high = alike
+        # Columns are all there is to be right about: an error of theirs counts in full, not by half as beside pairs.
+        score, low, high = (max(2.0 * share - 1.0, 0.0) for share in alike)
     else:
         shares = [min(max(share, 0.0), 1.0) for share in (kept.value, *kept.band)]
         score, low, high = ((one + other) / 2.0 for one, other in zip(alike, shares, strict=True))
     low = low if from_real_rows else max(low - _UNSEEN, 0.0)
     level = Level.of(score)
-    sentences = [level.in_words, _in_figures(alike[0], kept)]
+    independent = not isinstance(pairs, str) and bool(pairs.pairs)
+    sentences = [level.in_words, _in_figures(alike[0], kept, independent=independent)]
     if not from_real_rows:
         sentences.append(
             f"This is judged from the release alone, whose noise counts as error: {score:.2f} on a scale from 0 to 1, "
@@ -117,8 +119,10 @@ def _kept(columns: Sequence[ColumnFigures], pairs: AllPairs | str, *, from_real_
     return found
 
 
-def _in_figures(alike: float, kept: Kept | None) -> str:
+def _in_figures(alike: float, kept: Kept | None, *, independent: bool) -> str:
     says = f"Its columns, one by one, are {whole_percent(alike)} alike on average"
+    if kept is None and independent:
+        return f"{says}; pairs of columns have nothing to do with each other that chance alone would not make."
     if kept is None:
         return f"{says}."
     if kept is _UNTOLD:

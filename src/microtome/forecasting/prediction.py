@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
@@ -60,6 +60,18 @@ class Forecast:
     """
 
     release: Anticipated
+    _by_epsilon: dict[float, Forecast] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._by_epsilon.setdefault(self.release.settings.epsilon, self)
+
+    def at(self, epsilon: float) -> Forecast:
+        """The same for another ε. What was found out for one of them is not found out again."""
+        if epsilon not in self._by_epsilon:
+            other = Forecast(release=self.release.at(epsilon))
+            object.__setattr__(other, "_by_epsilon", self._by_epsilon)
+            self._by_epsilon[epsilon] = other
+        return self._by_epsilon[epsilon]
 
     @cached_property
     def columns(self) -> tuple[ColumnForecast, ...]:
@@ -116,7 +128,7 @@ class Forecast:
     @cached_property
     def curve(self) -> tuple[CurvePoint, ...]:
         """The forecast over ε."""
-        return tuple(self._at(epsilon).as_point() for epsilon in sorted({*_CURVE, self.release.settings.epsilon}))
+        return tuple(self.at(epsilon).as_point() for epsilon in sorted({*_CURVE, self.release.settings.epsilon}))
 
     @cached_property
     def useful_epsilon(self) -> float | None:
@@ -124,7 +136,7 @@ class Forecast:
         low, high = 0, len(_SEARCHED)
         while low < high:
             middle = (low + high) // 2
-            if self._at(_SEARCHED[middle]).verdict.is_useful:
+            if self.at(_SEARCHED[middle]).verdict.is_useful:
                 high = middle
             else:
                 low = middle + 1
@@ -139,10 +151,6 @@ class Forecast:
             verdict=self.verdict,
             attacker=self.attacker,
         )
-
-    def _at(self, epsilon: float) -> Forecast:
-        """The same for another ε."""
-        return Forecast(release=self.release.at(epsilon))
 
     def to_dict(self) -> dict[str, Any]:
         """All figures as plain values."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from microtome.errors import TableError
 from microtome.schema import CategoryCells, Cells, Column, NumberCells
+
+_MOST_TOLD = 5
+"""Wrong values of a column that are named."""
 
 
 def cell_indices(array: pa.Array, column: Column, cells: Cells) -> NDArray[np.int64]:
@@ -78,16 +81,28 @@ def _places(index: pa.Array) -> NDArray[np.int64]:
 
 
 def _parsed(texts: pa.Array, column: Column) -> pa.Array:
-    """Texts as numbers, dates or times; an error that names the first that is none."""
+    """Texts as numbers, dates or times; an error that names some that are none."""
     wanted = column.arrow_type if column.kind.facts.day is not None else pa.float64()
     try:
         return texts.cast(wanted)
     except pa.ArrowInvalid:
-        wrong = next(text for text in texts.drop_null().to_pylist() if not _can_parse(text, wanted))
+        wrong = [text for text in texts.unique().drop_null().to_pylist() if not _can_parse(text, wanted)]
         raise TableError(
-            f"column {column.name!r}: value {wrong!r} is neither {column.kind} nor one of its codes "
-            f"({', '.join(column.code_texts)}); add it to 'codes', or correct it"
+            f"column {column.name!r}: {_listed(wrong)} neither {column.kind} nor among its codes "
+            f"({', '.join(column.code_texts)}); add {_them(wrong)} to 'codes', or correct {_them(wrong)}"
         ) from None
+
+
+def _listed(values: list[Any]) -> str:
+    """Some values, as the subject of a sentence."""
+    if len(values) == 1:
+        return f"value {values[0]!r} is"
+    more = f" and {len(values) - _MOST_TOLD} more" if len(values) > _MOST_TOLD else ""
+    return f"values {', '.join(map(repr, values[:_MOST_TOLD]))}{more} are"
+
+
+def _them(values: list[Any]) -> str:
+    return "it" if len(values) == 1 else "them"
 
 
 def _can_parse(text: str, wanted: pa.DataType) -> bool:
@@ -109,10 +124,10 @@ def _locate_categories(array: pa.Array, column: Column, cells: CategoryCells) ->
     if array.null_count:
         unknown &= ~_mask(array)
     if unknown.any() and not cells.other:
-        value = array[int(np.argmax(unknown))].as_py()
+        values = array.filter(pa.array(unknown)).unique().to_pylist()
         raise TableError(
-            f"column {column.name!r}: value {value!r} is not among the declared categories; "
-            "add it, or say 'outside: clamp' to count such values as other"
+            f"column {column.name!r}: {_listed(values)} not among the declared categories; "
+            f"add {_them(values)}, or say 'outside: clamp' to count such values as other"
         )
     return found
 
@@ -160,6 +175,8 @@ def _outside_error(array: pa.Array, column: Column, row: int) -> TableError:
     value = array[row].as_py()
     if isinstance(value, float) and not np.isfinite(value):
         return TableError(f"column {column.name!r}: value {value} is not a finite number; replace or drop it")
+    if column.kind.is_integral and isinstance(value, float):
+        value = int(value)  # among codes, numbers are read as floats
     bounds = ", ".join(str(bound) for bound in column.bounds or ())
     return TableError(
         f"column {column.name!r}: value {value} is outside the declared bounds [{bounds}]; "

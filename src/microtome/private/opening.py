@@ -25,13 +25,17 @@ from microtome.schema.dialect import (
     TEXT_FILES,
     text_error,
     unread_column,
+    unread_value,
 )
+from microtome.schema.misreading import unreadable
 from microtome.schema.sheet import Sheet
 
 _BATCH_ROWS = 65_536
 _READ_AHEAD = 2
 """Batches that Arrow reads before they are asked for: more of them, and memory grows with the files."""
 _ARROW_MAGIC = b"ARROW1"
+_MORE_TOLD = 5
+"""Values of a column that cannot be read and are named beside the first."""
 _UNREADABLE_TEXT = (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeError)
 _UNREADABLE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, OSError)
 Stream = Callable[[Sequence[Column]], Iterator[pa.RecordBatch]]
@@ -223,11 +227,27 @@ def _open_text(file: StoredFile, dialect: Dialect) -> PrivateTable:
         types = {column.name: column.type_in_text for column in columns}
         yield from dialect.reader(path, names, types, list(types), elsewhere())
 
+    def others(column: Column, known: str | None) -> list[str]:
+        texts = dialect.reader(path, names, {column.name: pa.string()}, [column.name], elsewhere())
+        found: list[str] = []
+        for batch in texts:
+            told = [*found, *([] if known is None else [known])]
+            found += unreadable(batch.column(0), column.type_in_text, dialect.decimal, told, _MORE_TOLD - len(found))
+            if len(found) == _MORE_TOLD:
+                break
+        return found
+
     def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
         try:
             yield from batches(columns)
         except _UNREADABLE_TEXT as error:
-            _refuse_text(path, names, error, lambda left: batches([one for one in columns if one.name in left]))
+            _refuse_text(
+                path,
+                names,
+                error,
+                lambda left: batches([one for one in columns if one.name in left]),
+                lambda unread, known: others(next(one for one in columns if one.name == unread), known),
+            )
 
     try:
         found = dialect.reader(path, names, {}, None, elsewhere()).schema.types
@@ -241,13 +261,18 @@ def _refuse_text(
     names: Sequence[str],
     error: Exception | None,
     batches: Callable[[Sequence[str]], Iterator[pa.RecordBatch]],
+    others: Callable[[str, str | None], list[str]],
 ) -> None:
-    """Tell of every column that cannot be read: the reader stops at the first, so the others are read without it."""
+    """Tell of every column that cannot be read, and of some values of each.
+
+    The reader stops at the first, so the other columns are read without it, and its other values as text.
+    """
     left = list(names)
     with together() as attempts:
         while error is not None:
-            attempts.errors.append(text_error(path, names, error))
             unread = unread_column(names, error)
+            like = [] if unread is None else others(unread, unread_value(error))
+            attempts.errors.append(text_error(path, names, error, like))
             left = [name for name in left if unread is not None and name != unread]
             error = _first_error(batches(left)) if left else None
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from microtome.errors import MicrotomeError
 from microtome.private.domain import Answer, Domain, Question
@@ -20,9 +21,11 @@ from microtome.schema.domain import MOST_VALUES, with_values
 
 _LEAST_SHARE = 0.002
 """Of all records, that a common number has."""
-_HEAVY, _CANDIDATE = 5.0, 2.0
-"""Standard deviations by which a bucket must be fuller than others: one of them to look for common numbers at all,
-and those in which they are looked for."""
+_IN_VAIN = 0.1
+"""Probability of looking for common numbers where there are none. It costs a small part of the profile and shows
+nothing; one in ten makes the buckets about as keen as the threshold under which numbers then show."""
+_CANDIDATE = 2.0
+"""Standard deviations by which buckets in which numbers are looked for must be fuller than others."""
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +33,8 @@ Floats = NDArray[np.float64]
 def full_buckets(counts: Floats, scale: float) -> NDArray[np.bool_] | None:
     """The buckets in which to look for common numbers; ``None`` where none stands out."""
     above = counts - counts.mean()
-    return above > _CANDIDATE * scale if (above > _HEAVY * scale).any() else None
+    heavy = float(norm.isf(_IN_VAIN / len(counts)))
+    return above > _CANDIDATE * scale if (above > heavy * scale).any() else None
 
 
 def common_numbers(values: list[Any], counts: Floats, total: float, low: float, high: float) -> tuple[float, ...]:

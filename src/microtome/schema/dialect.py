@@ -209,8 +209,14 @@ def unread_column(names: Sequence[str], error: Exception) -> str | None:
     return None if found is None else names[int(found[1])]
 
 
-def text_error(path: Path, names: Sequence[str], error: Exception) -> TableError:
-    """What the reader has found, with the column's name in place of its number."""
+def unread_value(error: Exception) -> str | None:
+    """The value of which the reader could not make sense, as messages write it; ``None`` if it was the file."""
+    found = _VALUE.search(str(error))
+    return None if found is None else found["value"]
+
+
+def text_error(path: Path, names: Sequence[str], error: Exception, others: Sequence[str] = ()) -> TableError:
+    """What the reader has found, with the column's name in place of its number; and other values like it."""
     text, column = str(error), unread_column(names, error)
     if isinstance(error, UnicodeError):
         return TableError(f"{path}: {text}; {_OTHER_ENCODING}")
@@ -219,4 +225,6 @@ def text_error(path: Path, names: Sequence[str], error: Exception) -> TableError
     value = _VALUE.search(text)
     if value is None:
         return TableError(f"{path}: column {column!r}: {_IN_COLUMN.split(text)[-1].lstrip(': ')}")
-    return TableError(f"{path}: column {column!r}, line {value['line']}: {misread(value['value'], value['type'])}")
+    return TableError(
+        f"{path}: column {column!r}, line {value['line']}: {misread(value['value'], value['type'], others)}"
+    )

@@ -76,19 +76,21 @@ def evidence(counts: Floats, noise_scale: float, mistake: float = _MISTAKE) -> t
     wanted = noise_scale * norm.isf(mistake / max(sum(len(counts) - length + 1 for length in lengths), 1))
     sums = np.concatenate([[0.0], np.cumsum(counts)])
     found: list[tuple[int, int]] = []
+    soonest = np.full(len(counts) + 1, np.iinfo(np.int64).max)  # where evidence that begins here or later first ends
     for length in lengths:
         starts = np.flatnonzero(sums[length:] - sums[:-length] > wanted * math.sqrt(length))
-        found += [
-            (int(start), int(start) + length)
-            for start in starts
-            if not any(start <= first and last <= start + length for first, last in found if last - first < length)
-        ]
+        starts = starts[soonest[starts] > starts + length]
+        found += [(start, start + length) for start in starts.tolist()]
+        soonest[starts] = np.minimum(soonest[starts], starts + length)
+        soonest = np.minimum.accumulate(soonest[::-1])[::-1]
     clearest = [_clearest(sums, *run) for run in found]
     return (min(first for first, _ in clearest), max(last for _, last in clearest)) if clearest else None
 
 
 def _clearest(sums: Floats, first: int, last: int) -> tuple[int, int]:
     """The part of a run of cells with the largest sum for its noise, given sums from the start."""
+    if last - first == 1:
+        return first, last
     starts, stops = np.arange(first, last), np.arange(first + 1, last + 1)
     lengths = stops[None, :] - starts[:, None]
     clear = np.where(

@@ -6,6 +6,7 @@ Arrow tells of such values in its own words and names of types, and knows nothin
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
@@ -25,18 +26,48 @@ _WORDS = {
 _IF_CODES = "what is a code and no measurement is to be declared in the schema (codes: […]), the rest to be corrected"
 
 
-def misread(value: str, wanted: str) -> str:
-    """A value, as it is written in messages, that is none of the wanted type of Arrow's; and what to do about it."""
+def misread(value: str, wanted: str, others: Sequence[str] = ()) -> str:
+    """A value, as it is written in messages, that is none of the wanted type of Arrow's; and what to do about it.
+
+    Args:
+        value: The first such value.
+        wanted: The type.
+        others: More of the same column that are none.
+    """
     words = next((words for kind, words in _WORDS.items() if re.match(kind, wanted)), wanted)
-    return f"{value} is not {words}; {_remedy(value, words)}; otherwise correct it, or the column's kind or format"
+    also = f", nor is {', nor '.join(others)}" if others else ""
+    remedy = _remedy([value, *others], words)
+    return f"{value} is not {words}{also}; {remedy}; otherwise correct {_them(others)}, or the column's kind or format"
 
 
-def _remedy(value: str, words: str) -> str:
+def _remedy(values: Sequence[str], words: str) -> str:
     if words == _WORDS["bool"]:
         return "if the column has more values than two, declare it as text (kind: categorical, dtype: string)"
-    if words == _WORDS["u?int"] and _NUMBER.fullmatch(value.strip("'")):
+    if words == _WORDS["u?int"] and all(_NUMBER.fullmatch(value.strip("'")) for value in values):
         return "if the column may have such numbers, declare them (kind: float, dtype: float64)"
-    return f"if everybody knows of it as a code that is no measurement, declare it in the schema (codes: [{value}])"
+    codes = "as codes that are no measurements" if len(values) > 1 else "as a code that is no measurement"
+    them = _them(values[1:])
+    return f"if everybody knows of {them} {codes}, declare {them} in the schema (codes: [{', '.join(values)}])"
+
+
+def _them(others: Sequence[str]) -> str:
+    return "them" if others else "it"
+
+
+def unreadable(
+    texts: pa.Array, wanted: pa.DataType, decimal: str, known: Collection[str] = (), most: int = 5
+) -> list[str]:
+    """Some different texts that are none of the wanted type, as messages write them; those that are known left out."""
+    found: list[str] = []
+    for text in texts.unique().drop_null().to_pylist():
+        try:
+            pa.scalar(text.strip().replace(decimal, ".")).cast(wanted)
+        except pa.ArrowInvalid:
+            if repr(text) not in known:
+                found.append(repr(text))
+        if len(found) == most:
+            break
+    return found
 
 
 def cast_error(column: Column, stored: pa.DataType, error: Exception) -> str:

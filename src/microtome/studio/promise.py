@@ -23,7 +23,9 @@ from microtome.studio.places import Opened
 from microtome.studio.receiving import Form
 
 _ONE_AT_A_TIME = threading.Lock()
-_REMEMBERED = 32
+_REMEMBERED = 8
+_FIRST = 1.0
+"""The ε that the forecasts of all others are had from."""
 _DELTA = 1e-6
 """At which the book is stated where no budget sets δ."""
 
@@ -89,7 +91,8 @@ class Outlook:
 def outlook(table: Opened, schema: Schema, rows: int, options: dict[str, Any]) -> Outlook:
     """What is foretold, and what would stand in the book."""
     with _ONE_AT_A_TIME:  # a slider asks more often than there are processors
-        found = _foretold(schema, rows, tuple(options.items()))
+        others = {name: value for name, value in options.items() if name != "epsilon"}
+        found = _foretold(schema, rows, (("epsilon", _FIRST), *others.items())).at(options["epsilon"])
         after, refusal = _afterwards(table, found.release.settings, found.release.events)
         return Outlook(
             heading=heading(found),
@@ -141,4 +144,5 @@ def _afterwards(table: Opened, settings: PrivacySettings, events: Sequence[Event
 
 @lru_cache(maxsize=_REMEMBERED)
 def _foretold(schema: Schema, rows: int, options: tuple[tuple[str, Any], ...]) -> Forecast:
+    """One forecast for every other option, from which those of all ε are had: a slider asks for one after the other."""
     return forecast(schema, rows=rows, **dict(options))
