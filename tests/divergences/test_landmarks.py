@@ -3,6 +3,7 @@ from itertools import pairwise
 import pytest
 import torch
 
+from microtome.divergences import landmarks as landmarks_module
 from microtome.divergences import summarise
 from microtome.errors import ParameterError
 
@@ -45,6 +46,15 @@ def test_sorted_rows_of_a_tensor_do_not_mislead_the_pilot(seeded):
     rows = torch.randn(20000, 1, 1, generator=seeded(0), dtype=torch.float64).sort(dim=0).values
     landmarks = summarise(rows, 32, generator=seeded(1))
     assert float((landmarks.weights * landmarks.spreads).sum()) < 0.02
+
+
+def test_a_long_first_chunk_serves_as_pilot_only_as_far_as_one_is_needed(seeded, monkeypatch):
+    rows = torch.randn(20000, 1, 2, generator=seeded(0), dtype=torch.float64)
+    pilots = []
+    place = landmarks_module._place
+    monkeypatch.setattr(landmarks_module, "_place", lambda pilot, *rest: (pilots.append(pilot), place(pilot, *rest))[1])
+    assert summarise(iter([rows]), 8, generator=seeded(1)).num_rows == 20000
+    assert pilots[0].shape[1] == 8 * landmarks_module.PILOT_ROWS_PER_LANDMARK
 
 
 def test_as_many_landmarks_as_rows_are_the_rows(seeded, cloud):

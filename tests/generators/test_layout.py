@@ -67,6 +67,12 @@ def test_draws_have_the_law_they_are_drawn_from() -> None:
             assert found.tolist() == [num_draws]
 
 
+def test_levels_of_no_probability_are_never_drawn() -> None:
+    shares = torch.tensor([[0.0, 1.0, 0.0, 1.0, 1.0, 0.0]]).expand(5_000, -1)
+    levels = LAYOUT.draw_levels(shares, torch.Generator().manual_seed(2))
+    assert levels.unique(dim=0).tolist() == [[1, 0, 0]]
+
+
 def test_wrong_widths_are_refused() -> None:
     with pytest.raises(ModelError, match="5 and 6 entries, not 6"):
         RowLayout(blocks=((0, 6),), scale=torch.ones(5), offset=torch.ones(6))

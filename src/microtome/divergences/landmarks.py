@@ -89,7 +89,7 @@ def summarise(
     else:
         source = iter(slices)
         head = _take_rows(source, pilot_rows)
-        pilot = torch.cat(head) if head else torch.empty(0, 0, 0)
+        pilot = torch.cat(head)[:pilot_rows] if head else torch.empty(0, 0, 0)
         chunks = chain(head, source)
     _check_rows(pilot)
     pilot = pilot.transpose(0, 1).double()

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional as F
 
 from microtome.errors import ModelError
 from microtome.schema import Codebook
@@ -55,19 +56,25 @@ class RowLayout:
         parts = torch.split(logits, [stop - start for start, stop in self.blocks], dim=1)
         return torch.cat([part.softmax(dim=1) for part in parts], dim=1)
 
-    def draw_levels(self, probabilities: Float[Tensor, "b d"], generator: torch.Generator) -> Float[Tensor, "b C"]:
-        """A level of every column, drawn from its distribution."""
-        drawn = [
-            torch.multinomial(probabilities[:, start:stop], 1, generator=generator)[:, 0] for start, stop in self.blocks
-        ]
-        return torch.stack(drawn, dim=1)
+    def draw_levels(self, probabilities: Float[Tensor, "b d"], generator: torch.Generator) -> Int[Tensor, "b C"]:
+        """A level of every column: the first at which the running sum of its distribution passes a random number.
+
+        All columns by one search; a call of `torch.multinomial` a column takes several times as long.
+        """
+        firsts, lasts = torch.tensor(self.blocks).T
+        sums = probabilities.double().cumsum(dim=1)
+        ends = sums[:, lasts - 1]
+        starts = F.pad(ends[:, :-1], (1, 0))
+        shares = torch.rand(ends.shape, generator=generator, dtype=sums.dtype)
+        drawn = torch.searchsorted(sums, torch.lerp(starts, ends, shares), right=True)
+        return drawn.minimum(lasts - 1) - firsts
 
     def draw_encoded(self, probabilities: Float[Tensor, "b d"], generator: torch.Generator) -> Float[Tensor, "b d"]:
         """Encoded rows with levels drawn, through which gradients pass straight to the probabilities."""
         levels = self.draw_levels(probabilities.detach(), generator)
         return self.encode(self.one_hot(levels) + probabilities - probabilities.detach())
 
-    def one_hot(self, levels: Float[Tensor, "b C"]) -> Float[Tensor, "b d"]:
+    def one_hot(self, levels: Int[Tensor, "b C"]) -> Float[Tensor, "b d"]:
         """One-hot rows of the given levels."""
         starts = torch.tensor([start for start, _ in self.blocks])
         rows = torch.zeros(len(levels), self.dim)

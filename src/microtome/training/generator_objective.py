@@ -67,7 +67,9 @@ class GeneratorObjective(Objective):
         self.module, self.random, self._rate = module, random, pace.learning_rate
         self.steps, self.check_every, self.patience = pace.steps, pace.check_every, pace.patience
         self._schedule, self.keeps_last = pace.schedule, pace.keeps_last
-        self.optimiser = torch.optim.Adam(module.parameters(), lr=pace.learning_rate, betas=pace.adam_memory)
+        self.optimiser = torch.optim.Adam(
+            module.parameters(), lr=pace.learning_rate, betas=pace.adam_memory, fused=True
+        )
 
     def learning_rates(self, step: int) -> list[float]:
         """The rate by the schedule."""
