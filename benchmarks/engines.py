@@ -1,10 +1,10 @@
 """What does it cost to have Spark count? Releases of aggregates of one table by this process and on Spark.
 
 The table of ``release_throughput`` (20 columns), in Parquet files. The floor is a job of Spark's own that reads the
-same columns and counts the values of each, once: a release reads the table once for every pass, and once for its number
-of rows, so that the floor of a release is as many of these. Every run is a process of its own, after a job that warms
-Spark up. Beside seconds there are core seconds, of all processes of the run, which other work on the machine disturbs
-less, and the most memory that these have at a time.
+same columns and counts the values of each, once. A release reads the files once too, and its passes then count what
+executors hold of them: there are as many looks at all rows as passes, and one more for their number. Every run is a
+process of its own, after a floor that warms Spark up. Beside seconds there are core seconds, of all processes of the
+run, which other work on the machine disturbs less, and the most memory that these have at a time.
 
     python benchmarks/engines.py                    # 10⁶ rows: here, Spark on this machine, a cluster of two workers
     python benchmarks/engines.py --rows 10000000    # ten times as long
@@ -111,11 +111,15 @@ def measure(folder: Path, engine: str, master: str | None) -> dict[str, Any]:
     workers = {"spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.python.daemon.module": DAEMON}
     spark = session(master, **workers)
     frame = spark.read.parquet(str(folder))
-    counts = frame.agg(*(functions.count(f"`{name}`") for name in schema().names))
-    counts.collect()
+
+    def count() -> None:
+        # A frame of its own each time: to ask the same one again, Spark reads what its first stage has left.
+        frame.agg(*(functions.count(f"`{name}`") for name in schema().names)).collect()
+
+    count()
     floor: dict[str, float] = {}
     with measured(root, floor):
-        counts.collect()
+        count()
     with measured(root, found):
         release(frame, schema(), **options)
     spark.stop()

@@ -196,10 +196,15 @@ def _derived(column: Column, view: View, chosen: Kept, order: NDArray[np.float64
 
 def order_numbers(values: pa.Array, column: Column) -> NDArray[np.float64]:
     """The numbers by which rows follow each other."""
-    if values.null_count:
-        raise TableError(f"column {column.name!r}: the order of rows is missing in {values.null_count:,} of them")
+    refuse_unordered(values.null_count, column.name)
     counted = column.kind.facts.counted_as
     return np.asarray(values.cast(counted) if column.kind.is_temporal else values).astype(np.float64)
+
+
+def refuse_unordered(number: int, name: str) -> None:
+    """Refuse so many rows that have no place among those of a person."""
+    if number:
+        raise TableError(f"column {name!r}: the order of rows is missing in {number:,} of them")
 
 
 def starts(
@@ -225,6 +230,12 @@ def _refuse_changes(rows: pa.Table, owners: Lots, constant: Sequence[str]) -> No
     for name in constant:
         codes = np.asarray(pc.fill_null(rows.column(name).combine_chunks().dictionary_encode().indices, -1))[by_owner]
         if (same & (codes[1:] != codes[:-1])).any():
-            changed.append(f"column {name!r} is declared constant for a person, and is not")
-    if changed:
+            changed.append(name)
+    refuse_changed(changed)
+
+
+def refuse_changed(names: Sequence[str]) -> None:
+    """Refuse columns that are declared to be the same in all rows of a person, and are not."""
+    if names:
+        changed = [f"column {name!r} is declared constant for a person, and is not" for name in names]
         raise TableError("\n".join(changed) + "; correct the table, or do not declare it")

@@ -27,7 +27,7 @@ Lots = NDArray[np.uint64]
 Digits = NDArray[np.bytes_]
 """Hashes as they are written: 16 hexadecimal digits each."""
 DIGITS = 16
-_MISSING, _VALUE, _ROW, _LOT = b"0", b"1", b"2", b"3"
+MISSING, VALUE, ROW, LOT = b"0", b"1", b"2", b"3"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,7 +54,7 @@ def content(columns: Sequence[pa.Array], key: bytes) -> Lots:
     """A 64-bit number of every row, by the values that it has."""
     digits = np.hstack([_value_digits(column, key)[:, None] for column in columns])
     rows = np.ascontiguousarray(digits).view(f"S{digits.shape[1] * DIGITS}").ravel()
-    return _mixed((_ROW + row for row in rows.tolist()), key)
+    return _mixed((ROW + row for row in rows.tolist()), key)
 
 
 def _value_digits(values: pa.Array, key: bytes, words: int = 1) -> Digits:
@@ -62,9 +62,14 @@ def _value_digits(values: pa.Array, key: bytes, words: int = 1) -> Digits:
     found = _plain(values).dictionary_encode()
     texts = found.dictionary.cast(pa.string()).to_pylist()
     start, size = hashlib.sha256(key.hex().encode()), words * DIGITS
-    digests = [_hashed(start, _VALUE + text.encode(), size) for text in texts] + [_hashed(start, _MISSING, size)]
+    digests = [_hashed(start, VALUE + text.encode(), size) for text in texts] + [_hashed(start, MISSING, size)]
     digits: Digits = np.array(digests, f"S{size}")[np.asarray(pc.fill_null(found.indices, len(texts)))]
     return digits
+
+
+def missing_digits(key: bytes) -> str:
+    """The hash of a missing value."""
+    return _hashed(hashlib.sha256(key.hex().encode()), MISSING, DIGITS).decode()
 
 
 def _plain(values: pa.Array) -> pa.Array:
@@ -108,7 +113,7 @@ def keep(owners: Lots, contents: Lots, order: NDArray[np.float64] | None, most: 
     equal = _runs(np.column_stack([whose.astype(np.uint64), contents[first]]))
     lots = np.empty(len(first), np.uint64)
     drawn = zip(contents[first].tolist(), _places(equal).tolist(), strict=True)
-    lots[first] = _mixed((_LOT + f"{row:016x}{place}".encode() for row, place in drawn), key)
+    lots[first] = _mixed((LOT + f"{row:016x}{place}".encode() for row, place in drawn), key)
     owner = np.empty(len(first), np.int64)
     owner[first] = whose
     by_lot = np.lexsort((lots, owner))

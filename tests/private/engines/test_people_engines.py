@@ -2,19 +2,24 @@
 
 import warnings
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from databases import Open
 from hypothesis import HealthCheck, given, settings
 from people_cases import KEYS, many_visits, visits, visits_schema
 from spark_support import require_spark, session
 
+from microtome import sql_table
+from microtome.accounting import Ledger
 from microtome.errors import MicrotomeError, TableError
 from microtome.private import open_table
 from microtome.private.aggregating import AggregateTally, plan_aggregates, plan_tables
@@ -27,6 +32,7 @@ from microtome.private.weighting import weighting_of
 from microtome.progress import silent
 from microtome.published import RecordsRelease
 from microtome.schema import Schema
+from microtome.schema.unit import Unit
 from microtome.schema.view import view_of
 from microtome.settings import PrivacySettings
 from spark_here import Pieces, in_partitions
@@ -34,13 +40,13 @@ from support import SilentRandomness, publish
 
 KEY = bytes(range(32))
 MOST = 3
-SOME = settings(
-    max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-)
+SOME = settings(max_examples=8, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 
 
-def tallies(schema: Schema) -> list[Any]:
+@cache
+def tallies(order: str | None) -> list[Any]:
     """A profile, tables of pairs with steps, and tables of three columns."""
+    schema = visits_schema(MOST, order=order)
     view, own = view_of(schema), PrivacySettings(epsilon=5.0)
     weighting = weighting_of(view.most_rows)
     profile, start = plan_profile(own, view.schema, weighting=weighting), Tally(view.schema)
@@ -91,18 +97,34 @@ def _sorted(part: list[Any]) -> list[Any]:
 @pytest.mark.parametrize("sort", KEYS)
 @pytest.mark.parametrize("order", [None, "day"])
 def test_executors_count_what_a_file_gives(sort: str, order: str | None) -> None:
-    schema = visits_schema(MOST, order=order)
-    empty = tallies(schema)
+    schema, empty = visits_schema(MOST, order=order), tallies(order)
 
     @SOME
     @given(visits(sort))
     def same(table: pa.Table) -> None:
-        assert counted(in_partitions(table, 7), schema, empty) == counted(table, schema, empty)
+        wanted = counted(table, schema, empty)
+        assert isinstance(wanted, list), "nothing is refused"
+        assert counted(in_partitions(table, 7), schema, empty) == wanted
 
     same()
 
 
-@pytest.mark.parametrize(
+@pytest.mark.parametrize("sort", KEYS)
+@pytest.mark.parametrize("order", [None, "day"])
+def test_databases_count_what_a_file_gives(load: Open, sort: str, order: str | None) -> None:
+    schema, empty = visits_schema(MOST, order=order), tallies(order)
+
+    @SOME
+    @given(visits(sort))
+    def same(table: pa.Table) -> None:
+        wanted = counted(table, schema, empty)
+        assert isinstance(wanted, list), "nothing is refused"
+        assert counted(sql_table(load(table), "private"), schema, empty) == wanted
+
+    same()
+
+
+BAD_KEYS = pytest.mark.parametrize(
     ("keys", "said"),
     [
         (["one", None, "two", ""], "2 of 4 rows have no 'who'"),
@@ -111,11 +133,51 @@ def test_executors_count_what_a_file_gives(sort: str, order: str | None) -> None
         ([1.0, 2.0**53, 2.0, 3.0], "whole numbers"),
     ],
 )
+
+
+def with_keys(keys: list[Any]) -> pa.Table:
+    return many_visits().slice(0, 4).drop_columns("who").append_column("who", [keys])
+
+
+@BAD_KEYS
 def test_executors_refuse_keys_that_a_file_is_refused_for(keys: list[Any], said: str) -> None:
-    schema, table = visits_schema(MOST), many_visits().slice(0, 4).drop_columns("who").append_column("who", [keys])
+    table = with_keys(keys)
     for source in (table, in_partitions(table, 2)):
         with pytest.raises(TableError, match=said):
+            publish(source, visits_schema(MOST), Path("never.release"), kind="aggregates")
+
+
+@BAD_KEYS
+def test_databases_refuse_them_too_and_give_the_reservation_back(
+    load: Open, keys: list[Any], said: str, tmp_path: Path
+) -> None:
+    book, source = Ledger(tmp_path / "book.json"), sql_table(load(with_keys(keys)), "private")
+    with pytest.raises(TableError, match=said):
+        publish(source, visits_schema(MOST), tmp_path / "never.release", kind="aggregates", ledger=book)
+    assert book.account("people", delta=1e-5).spent == 0
+
+
+def test_databases_refuse_what_is_declared_constant_and_is_not(load: Open) -> None:
+    schema = replace(visits_schema(MOST), unit=Unit(key="who", constant=("ward", "urgent")))
+    for source in (many_visits(), sql_table(load(many_visits()), "private")):
+        with pytest.raises(TableError, match=r"(?s)'ward' is declared constant.*'urgent' is declared constant"):
             publish(source, schema, Path("never.release"), kind="aggregates")
+
+
+def test_keys_of_other_types_are_named() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE private AS SELECT [1] AS who, 1 AS number")
+    schema = Schema(columns=(visits_schema(1)["number"],), unit=Unit(key="who"))
+    with pytest.raises(TableError, match="column 'who' is a key, and the database has it as a type that is not known"):
+        publish(sql_table(connection, "private"), schema, Path("never.release"), kind="aggregates")
+
+
+@pytest.mark.parametrize("options", [{"most": MOST, "order": "day"}, {"most": 1}], ids=str)
+def test_people_in_a_database_give_the_same_file(load: Open, tmp_path: Path, options: dict[str, Any]) -> None:
+    given = {"schema": visits_schema(**options), "kind": "aggregates", "profile_share": 0.25, "focus": "urgent"}
+    publish(many_visits(), output=tmp_path / "here.release", **given)
+    publish(sql_table(load(many_visits()), "private"), output=tmp_path / "sql.release", **given)
+    assert (tmp_path / "sql.release").read_bytes() == (tmp_path / "here.release").read_bytes()
 
 
 def test_rows_that_arrive_twice_or_changed_are_refused() -> None:
