@@ -152,7 +152,8 @@ def main() -> None:
         return
     from spark_cluster import cluster
 
-    found = []
+    configuration = {"epsilon": EPSILON, "delta": DELTA, "files": arguments.files, "seed": arguments.seed}
+    found: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(dir=arguments.workdir) as place:
         for rows in arguments.rows:
             folder = Path(place) / f"rows-{rows}"
@@ -162,10 +163,9 @@ def main() -> None:
                 with started as (master, _):
                     one = in_process(folder, engine, None if engine == HERE else master)
                 found.append({"rows": rows, "engine": engine, "load": os.getloadavg()[0], **one})
-                print(f"{rows:>12,} rows, {engine}: {json.dumps(one)}")
-    configuration = {"epsilon": EPSILON, "delta": DELTA, "files": arguments.files, "seed": arguments.seed}
-    document = {"configuration": configuration, "runs": found, "environment": environment()}
-    arguments.results.write_text(json.dumps(document, indent=1) + "\n")
+                print(f"{rows:>12,} rows, {engine}: {json.dumps(one)}", flush=True)
+                document = {"configuration": configuration, "runs": found, "environment": environment()}
+                arguments.results.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -342,9 +342,12 @@ def _engines() -> list[str]:
         "listed) a cluster of two workers of one core. The floor is a job of Spark's own that reads the same "
         "columns and counts the values of each, once. A release looks at all rows several times: at the files once, "
         "and for every pass at what executors hold; the second ratio is that of one look. What does not grow with the "
-        "rows (Spark compiles its jobs, workers start) is in the release's seconds. Memory is that of all processes, Java's "
-        "included. *Load* says how many processes wanted one of the two cores: core seconds say more than seconds.",
-        table(["rows", "engine", "s", "core s", "floor, core s", "ratio", "ratio a look", "peak memory, MiB", "load"], rows),
+        "rows (Spark compiles its jobs, workers start) is in the release's seconds. Memory is that of all processes, "
+        "Java's included. *Load* says how many processes wanted one of the two cores: core seconds say more.",
+        table(
+            ["rows", "engine", "s", "core s", "floor, core s", "ratio", "ratio a look", "peak memory, MiB", "load"],
+            rows,
+        ),
     ]
 
 
