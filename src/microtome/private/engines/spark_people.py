@@ -176,16 +176,13 @@ def _dealt(
     owned, numbers = with_owners(rows, whose, key, task.num_parts)
     by_part = pa.Table.from_batches([owned]).take(pa.array(np.argsort(numbers, kind="stable")))
     ends = np.cumsum(np.bincount(numbers, minlength=task.num_parts)).tolist()
-    whole = hashlib.blake2b(blob(by_part), digest_size=16).digest()
     sent = [
-        (part, partition, block, rows.num_rows, whose.null_count, whole, _rows(by_part.slice(start, end - start)), None)
-        for part, (start, end) in enumerate(zip([0, *ends], ends, strict=False))
+        blob(by_part.slice(start, end - start)) if end > start else None
+        for start, end in zip([0, *ends], ends, strict=False)
     ]
-    return record_batch(_DEALT, sent)
-
-
-def _rows(rows: pa.Table) -> bytes | None:
-    return blob(rows) if rows.num_rows else None
+    whole = hashlib.blake2b(b"".join(filter(None, sent)), digest_size=16).digest()
+    told = (rows.num_rows, whose.null_count, whole)
+    return record_batch(_DEALT, [(part, partition, block, *told, own, None) for part, own in enumerate(sent)])
 
 
 def kept_parts(batches: Batches, task: PeopleTask, key: bytes) -> Iterator[pa.RecordBatch]:
