@@ -118,6 +118,7 @@ ENGINES = {
     "private/engines/spark_packing.py": "rows of a Spark frame, held by its executors",
     "private/engines/spark_people.py": "people of a Spark frame, brought together by its executors",
     "private/engines/spark_rows.py": "noisy rows of a Spark frame, made and written by its executors",
+    "private/engines/sql_asked.py": "which queries can be released",
     "private/engines/sql_dialect.py": "how databases write what differs between them",
     "private/engines/sql_questions.py": "cells, levels, classes and buckets as SQL",
     "private/engines/sql_people.py": "people of a query, and the rows that are kept of them, as SQL",

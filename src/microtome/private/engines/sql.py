@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from microtome.errors import MicrotomeError, ParameterError, TableError, together
-from microtome.extras import how_to_install
+from microtome.errors import MicrotomeError, TableError, together
 from microtome.private.aggregating import AggregateTally
-from microtome.private.engines.sql_dialect import DUCKDB, POSTGRES, SqlDialect
+from microtome.private.engines.sql_asked import checked_query, dialect_of
+from microtome.private.engines.sql_dialect import DUCKDB, SqlDialect
 from microtome.private.engines.sql_people import PeopleInSql
 from microtome.private.engines.sql_queries import Questions
 from microtome.private.engines.sql_questions import ENDLESS, MISSING, TOO_LARGE, problem_of
@@ -60,8 +60,8 @@ def sql_table(connection: Any, query: str) -> PrivateTable:
         connection: An open connection of ``duckdb`` or ``psycopg``, in no transaction.
         query: One SELECT, or the name of a table. Every row that it gives is a record.
     """
-    dialect = _dialect_of(connection)
-    counter = SqlCounter(connection=connection, query=_checked_query(query, dialect), dialect=dialect)
+    dialect = dialect_of(connection)
+    counter = SqlCounter(connection=connection, query=checked_query(query, dialect), dialect=dialect)
     return PrivateTable(
         origin=ORIGIN,
         types=dict.fromkeys(counter.families(), pa.null()),
@@ -364,43 +364,6 @@ def _mapped(level: str, groups: NDArray[np.int64]) -> str:
 
 def _chunks(sets: Sequence[tuple[int, ...]]) -> list[Sequence[tuple[int, ...]]]:
     return [sets[first : first + _SETS_AT_ONCE] for first in range(0, len(sets), _SETS_AT_ONCE)]
-
-
-def _dialect_of(connection: Any) -> SqlDialect:
-    module = type(connection).__module__.split(".")[0]
-    known = {"duckdb": DUCKDB, "_duckdb": DUCKDB, "psycopg": POSTGRES}
-    if module not in known:
-        raise ParameterError(
-            f"connection is {type(connection).__name__} of {module}; it must be one of duckdb.connect(…) or "
-            "psycopg.connect(…)"
-        )
-    return known[module]
-
-
-def _checked_query(query: str, dialect: SqlDialect) -> str:
-    """One SELECT that gives the same rows whenever it is asked, and a record's whatever others there are."""
-    try:
-        import sqlglot
-        from sqlglot import exp
-    except ImportError:
-        raise ParameterError(f"sqlglot is not installed; {how_to_install('sqlglot')}") from None
-    try:
-        statements = sqlglot.parse(query, dialect=dialect.name)
-    except sqlglot.errors.SqlglotError as error:
-        raise ParameterError(f"query {query!r} is not understood: {str(error).splitlines()[0]}") from None
-    match statements:
-        case [exp.Column() as name]:
-            return f"SELECT * FROM {name.sql(dialect=dialect.name)}"
-        case [exp.Query() as asked]:
-            unsteady = asked.find(exp.Rand, exp.TableSample, exp.Limit, exp.Fetch)
-            if unsteady is not None:
-                raise ParameterError(
-                    f"query has {unsteady.sql(dialect=dialect.name).strip()!r}: which rows it gives is a matter of "
-                    "chance, or of other rows; leave it out"
-                )
-            return query.strip().rstrip(";")
-        case _:
-            raise ParameterError(f"query is {query!r}; it must be one SELECT, or the name of a table")
 
 
 def _refuse_streaming(_: Sequence[Column]) -> Iterator[pa.RecordBatch]:
