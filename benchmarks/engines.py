@@ -1,10 +1,10 @@
 """What does it cost to have Spark count? Releases of aggregates of one table by this process and on Spark.
 
 The table of ``release_throughput`` (20 columns), in Parquet files. The floor is a job of Spark's own that reads the
-same columns and counts the values of each, once: a release reads the table once for every pass, and once for its number
-of rows, so that the floor of a release is as many of these. Every run is a process of its own, after a job that warms
-Spark up. Beside seconds there are core seconds, of all processes of the run, which other work on the machine disturbs
-less, and the most memory that these have at a time.
+same columns and counts the values of each, once. A release reads the files once too, and its passes then count what
+executors hold of them: there are as many looks at all rows as passes, and one more for their number. Every run is a
+process of its own, after a floor that warms Spark up. Beside seconds there are core seconds, of all processes of the
+run, which other work on the machine disturbs less, and the most memory that these have at a time.
 
     python benchmarks/engines.py                    # 10⁶ rows: here, Spark on this machine, a cluster of two workers
     python benchmarks/engines.py --rows 10000000    # ten times as long
@@ -111,11 +111,15 @@ def measure(folder: Path, engine: str, master: str | None) -> dict[str, Any]:
     workers = {"spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.python.daemon.module": DAEMON}
     spark = session(master, **workers)
     frame = spark.read.parquet(str(folder))
-    counts = frame.agg(*(functions.count(f"`{name}`") for name in schema().names))
-    counts.collect()
+
+    def count() -> None:
+        # A frame of its own each time: to ask the same one again, Spark reads what its first stage has left.
+        frame.agg(*(functions.count(f"`{name}`") for name in schema().names)).collect()
+
+    count()
     floor: dict[str, float] = {}
     with measured(root, floor):
-        counts.collect()
+        count()
     with measured(root, found):
         release(frame, schema(), **options)
     spark.stop()
@@ -148,7 +152,8 @@ def main() -> None:
         return
     from spark_cluster import cluster
 
-    found = []
+    configuration = {"epsilon": EPSILON, "delta": DELTA, "files": arguments.files, "seed": arguments.seed}
+    found: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(dir=arguments.workdir) as place:
         for rows in arguments.rows:
             folder = Path(place) / f"rows-{rows}"
@@ -158,10 +163,9 @@ def main() -> None:
                 with started as (master, _):
                     one = in_process(folder, engine, None if engine == HERE else master)
                 found.append({"rows": rows, "engine": engine, "load": os.getloadavg()[0], **one})
-                print(f"{rows:>12,} rows, {engine}: {json.dumps(one)}")
-    configuration = {"epsilon": EPSILON, "delta": DELTA, "files": arguments.files, "seed": arguments.seed}
-    document = {"configuration": configuration, "runs": found, "environment": environment()}
-    arguments.results.write_text(json.dumps(document, indent=1) + "\n")
+                print(f"{rows:>12,} rows, {engine}: {json.dumps(one)}", flush=True)
+                document = {"configuration": configuration, "runs": found, "environment": environment()}
+                arguments.results.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

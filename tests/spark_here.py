@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from microtome.private.engines.spark import counted_partition, merged
+from microtome.private.engines.spark_packing import packed_partition
+from microtome.private.engines.spark_people import PeopleTask, dealt_partition, kept_parts
+from microtome.private.engines.spark_people import checked as checked_people
 from microtome.private.engines.spark_rows import (
     RowTask,
     committed,
@@ -20,17 +23,38 @@ from microtome.private.engines.spark_rows import (
     written_shards,
 )
 from microtome.private.randomness import KeyedRandomness
-from microtome.private.table import PrivateTable
+from microtome.private.table import Gathered, PrivateTable
+from microtome.schema import Schema
 
 Pieces = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Here:
-    """Counter and writer of a table in partitions; ``between`` may do something to what is sent between two stages."""
+    """Counter and writer of a table in partitions; ``between`` may do something to what is sent between two stages.
 
-    partitions: Sequence[pa.Table]
-    between: Callable[[Pieces, RowTask, KeyedRandomness], Pieces] = lambda pieces, task, key: pieces
+    Partitions of people are packed already, and they have ``most_rows`` rows at most.
+    """
+
+    partitions: Sequence[Any]
+    between: Callable[[Pieces, Any, Any], Pieces] = lambda pieces, task, key: pieces
+    most_rows: int = 1
+
+    @contextmanager
+    def people(self, schema: Any, view: Any, key: bytes, told: Any, *, count_is_public: bool) -> Iterator[Gathered]:
+        task = PeopleTask(schema=schema, view=view, num_parts=3, half=b"", driver=("", 0))
+        dealt = [
+            piece
+            for number, table in enumerate(self.partitions)
+            for batch in dealt_partition(number, table.to_batches(), task, key)
+            for piece in batch.to_pylist()
+        ]
+        dealt = self.between(dealt, task, key)
+        dealt.sort(key=lambda piece: (piece["part"], piece["partition"], piece["block"]))
+        kept = list(kept_parts([pa.RecordBatch.from_pylist(dealt)], task, key)) if dealt else []
+        people = checked_people([row for batch in kept for row in batch.to_pylist()], 3, schema.unit.key)
+        here = Here(partitions=[kept[::2], kept[1::2]], most_rows=view.most_rows)
+        yield Gathered(counter=here, writer=here, num_people=people if count_is_public else None)
 
     def num_rows(self) -> int:
         return sum(table.num_rows for table in self.partitions)
@@ -40,14 +64,14 @@ class Here:
 
     def fill(self, tally: Any, schema: Any, block_rows: int, told: Any) -> int:
         sent = [
-            counted_partition(number, table.to_batches(), tally, schema, block_rows)
+            counted_partition(number, packs(table, schema), tally, block_rows, self.most_rows)
             for number, table in enumerate(self.partitions)
         ]
         told(len(sent), len(sent))
         return merged(tally, (row for batch in sent for row in batch.to_pylist()))[1]
 
     def write(self, rows: Any, num_records: int, schema: Any, folder: Path, secret: bytes, told: Any) -> Any:
-        task, key = row_task(rows, schema, b"", ("", 0)), KeyedRandomness(secret)
+        task, key = row_task(rows, b"", ("", 0)), KeyedRandomness(secret)
         pieces = self.between(sent_by(self.partitions, rows.num_rows - num_records, task, key), task, key)
         pieces.sort(key=lambda piece: (piece["shard"], piece["partition"], piece["block"]))
         batch = pa.RecordBatch.from_pylist(pieces)
@@ -56,12 +80,18 @@ class Here:
         return committed(written, task.num_shards, rows.num_rows, folder)
 
 
-def sent_by(partitions: Sequence[pa.Table], missing: int, task: RowTask, key: KeyedRandomness) -> Pieces:
+def packs(partition: pa.Table | list[pa.RecordBatch], schema: Schema) -> list[pa.RecordBatch]:
+    """The rows of a partition, packed if they are not."""
+    return partition if isinstance(partition, list) else list(packed_partition(partition.to_batches(), schema))
+
+
+def sent_by(partitions: Sequence[Any], missing: int, task: RowTask, key: KeyedRandomness) -> Pieces:
     """All pieces of the partitions and of null rows."""
+    schema = Schema(columns=tuple(code.column for code in task.codebook.codes))
     batches = [
         batch
-        for number, table in enumerate(partitions)
-        for batch in noisy_partition(number, table.to_batches(), task, key)
+        for number, partition in enumerate(partitions)
+        for batch in noisy_partition(number, packs(partition, schema), task, key)
     ]
     batches += list(null_blocks(range(-(-missing // task.block_rows)), missing, task, key))
     return [piece for batch in batches for piece in batch.to_pylist()]
@@ -76,4 +106,12 @@ def in_partitions(table: pa.Table, rows: int, **options: Any) -> PrivateTable:
     def refused(_: Any) -> Any:
         raise AssertionError("rows are not read here")
 
-    return PrivateTable(origin="the frame", types=types, num_rows=None, stream=refused, counter=here, writer=here)
+    return PrivateTable(
+        origin="the frame",
+        types=types,
+        num_rows=None,
+        stream=refused,
+        counter=here,
+        writer=here,
+        gatherer=here,
+    )

@@ -8,7 +8,7 @@ import math
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -32,6 +32,7 @@ from microtome.private import (
     SystemRandomness,
     TableSource,
     open_table,
+    people_of,
     randomness,
     sliced_rows,
 )
@@ -40,6 +41,7 @@ from microtome.private.profile_budget import ProfileBudget
 from microtome.private.searching import SearchPass, chances_to_show, start_search
 from microtome.published import ImageRelease, Release, ReleaseKind
 from microtome.schema import Codebook, Column, Kind, Schema
+from microtome.schema.view import view_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("MICROTOME_DATA", ROOT.parent / "shared" / "data"))
@@ -159,9 +161,17 @@ def publish(
         dataset="people",
         randomness=randomness or FixedRandomness(),
     )
-    table = open_table(source)
-    table = table if door.settings.neighbours.protects_count else table.counted(schema)
-    released = door.release(TableSource(table=table, schema=schema), output)
+    hidden = door.settings.neighbours.protects_count
+    with ExitStack() as held:
+        table: Any = open_table(source)
+        if schema.unit is not None:
+            gathered = people_of(
+                table, schema, view_of(schema), key=b"lots" * 8, progress=door.run.progress, count_is_public=not hidden
+            )
+            table = held.enter_context(gathered)
+        elif not hidden:
+            table = table.counted(schema)
+        released = door.release(TableSource(table=table, schema=schema), output)
     assert isinstance(released, Release)
     return released
 

@@ -19,7 +19,7 @@ from microtome.private.level_tally import LevelTally
 from microtome.private.linked_people import LinkedPeople
 from microtome.private.profile import Tally
 from microtome.private.profile_budget import ProfileBudget
-from microtome.private.weighting import WHOLE, rows_of
+from microtome.private.weighting import WHOLE
 from microtome.progress import silent
 from microtome.schema import Aside, Column, LinkedSchema, LinkedTable, Parent, Schema
 from microtome.schema.code_kinds import code_from_counts
@@ -143,7 +143,7 @@ def _counts(held: LinkedPeople, rows: int) -> dict[str, np.ndarray]:
         plan = plan_aggregates(settings, one.view.schema, full, budget, 100.0, measured=one.view.measured_pairs())
         pairs[name] = LevelTally(CODES[name], AggregateTally(full, plan), one.view.step_places), plan, full
     for block in held.blocks(rows):
-        profiles[block.view].add(*rows_of(block))
+        profiles[block.view].add(block)
         pairs[block.view][0].add(block)
     for name, tally in profiles.items():
         for place, (_, histogram) in enumerate(tally.questions):

@@ -26,7 +26,7 @@ from microtome.private.people import PeopleTable, people_of
 from microtome.private.plan import plan_profile
 from microtome.private.profile import Tally
 from microtome.private.second_round import TripleTally
-from microtome.private.weighting import DIGITS, WHOLE, rows_of, weighting_of
+from microtome.private.weighting import DIGITS, WHOLE, weighting_of
 from microtome.progress import silent
 from microtome.schema import Codebook, Column, Schema
 from microtome.schema.unit import Unit
@@ -75,7 +75,7 @@ def codebook() -> Codebook:
     with gathered(table_of(people)) as kept:
         tally = Tally(VIEW.schema)
         for block in kept.blocks(VIEW.schema, 7):
-            tally.add(*rows_of(block))
+            tally.add(block)
     return tally.publish(plan.budget, SilentRandomness(), centred=True, num_records=60).codebook
 
 
@@ -93,7 +93,7 @@ class Counted:
         pairs = LevelTally(codebook, AggregateTally(full, plan), VIEW.step_places)
         triples = LevelTally(codebook, TripleTally(groups, candidates), VIEW.step_places)
         for block in kept.blocks(VIEW.schema, rows):
-            profile.add(*rows_of(block))
+            profile.add(block)
             pairs.add(block)
             triples.add(block)
         self.vectors = [histogram.counts.astype(float) for _, histogram in profile.questions]

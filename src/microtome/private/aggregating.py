@@ -278,7 +278,7 @@ class AggregateTally:
     """Exact counts by class, filled block by block, on several threads if need be. Never leaves this package."""
 
     def __init__(self, codebook: Codebook, plan: AggregatePlan) -> None:
-        self._codebook, self.plan, self._lock = codebook, plan, Lock()
+        self.codebook, self.plan, self._lock = codebook, plan, Lock()
         self._widths = np.array([block.width for block in codebook.blocks])
         self.num_rows = 0
         self._counted = JointCounts(self._widths.tolist(), 2, plan.num_parts)
@@ -293,7 +293,7 @@ class AggregateTally:
             self.num_rows += len(levels)
 
     def __reduce__(self) -> tuple[type[AggregateTally], tuple[Codebook, AggregatePlan]]:
-        return AggregateTally, (self._codebook, self.plan)
+        return AggregateTally, (self.codebook, self.plan)
 
     def parts(self) -> list[pa.Array]:
         """What was counted, to be sent back; counts of one column are within those of pairs."""
@@ -321,7 +321,7 @@ class AggregateTally:
             return {**found, "second": self._noisy_pairs("second", exact, plan.pair_noise, randomness)}
         together = exact.sum(axis=0, keepdims=True)
         return {
-            "first": np.zeros((1, self._codebook.dim)),
+            "first": np.zeros((1, self.codebook.dim)),
             "second": self._noisy_pairs("second", together, plan.pair_noise, randomness),
             "third": self._noisy_pairs("third", exact, plan.triple_noise, randomness),
         }
@@ -349,7 +349,7 @@ class AggregateTally:
         return noisy
 
     def _parts(self) -> Iterator[tuple[int, slice]]:
-        for column, block in enumerate(self._codebook.blocks):
+        for column, block in enumerate(self.codebook.blocks):
             yield column, slice(block.start, block.stop)
 
 

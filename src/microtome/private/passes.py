@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from microtome.accounting import Event
 from microtome.private.randomness import Randomness
+from microtome.private.weighting import TableBlock
 from microtome.published import AnyMechanism, ContainerWriter
 
 Arrays = dict[str, NDArray[Any]]
@@ -60,7 +61,7 @@ class Pass(Protocol):
 class TableTally(Protocol):
     """What a pass over a table counts with. A copy that is sent elsewhere, by pickling it, arrives empty."""
 
-    def add(self, block: pa.Table) -> None:
+    def add(self, block: TableBlock) -> None:
         """Count the rows of a block; safe on several threads."""
         ...
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from microtome.errors import TableError
 from microtome.private.partitions import PARTS, Partitions
 from microtome.private.row_choice import Kept, Lots, content, keep, keyed_hash
-from microtome.private.table import PrivateTable
+from microtome.private.table import Counter, PrivateTable, RowWriter
 from microtome.private.weighting import WHOLE, TableBlock, WeightedBlock
 from microtome.progress import Progress
 from microtome.schema import Column, Schema
@@ -44,30 +45,37 @@ class PeopleTable:
         num_rows: The number of people, where it is public.
         tables: For each number of rows, those of the people who have so many, one person after the other.
         most_rows: Rows of a person that there are at most.
+        counter: Who counts them where they are, if they are not here.
+        writer: Who writes noisy rows there, if anybody can.
     """
 
     origin: str
     num_rows: int | None
     tables: Mapping[int, pa.Table]
     most_rows: int
-    counter: None = None
-    writer: None = None
+    counter: Counter | None = None
+    writer: RowWriter | None = None
     is_of_people: ClassVar[bool] = True
 
     def blocks(self, schema: Schema, rows: int) -> Iterator[TableBlock]:
         """All rows in blocks of about so many, whole people in each."""
         for siblings, table in self.tables.items():
-            step = max(rows // siblings, 1) * siblings
-            for start in range(0, table.num_rows, step):
-                block = table.slice(start, step).select(schema.names).combine_chunks()
-                people = block.num_rows // siblings
-                if self.most_rows == 1:
-                    yield block
-                else:
-                    yield WeightedBlock(rows=block, weight=WHOLE // siblings, siblings=siblings, people=people)
+            yield from blocks_of(table.select(schema.names), siblings, rows, self.most_rows)
 
     def check_columns(self, schema: Schema) -> None:
         """All columns of the view are there: they were made for it."""
+
+
+def blocks_of(table: pa.Table, siblings: int, rows: int, most_rows: int) -> Iterator[TableBlock]:
+    """Rows of people who have so many each, in blocks of about ``rows``, whole people in each."""
+    step = max(rows // siblings, 1) * siblings
+    for start in range(0, table.num_rows, step):
+        block = table.slice(start, step).combine_chunks()
+        people = block.num_rows // siblings
+        if most_rows == 1:
+            yield block
+        else:
+            yield WeightedBlock(rows=block, weight=WHOLE // siblings, siblings=siblings, people=people)
 
 
 @contextmanager
@@ -84,18 +92,30 @@ def people_of(
         progress: Told how many rows were read.
         count_is_public: Whether the number of people may be known.
     """
-    unit = _unit(schema)
-    if table.counter is not None:
-        raise TableError(
-            f"{table.origin}: the rows of a person have to be brought together here, and this engine counts them where "
-            "they are; give the rows as files or a frame, or one row a person and no unit"
-        )
+    unit = unit_of(schema)
     table.check_columns(schema, [unit.key])
+    if table.counter is not None:
+        if table.gatherer is None:
+            raise TableError(
+                f"{table.origin}: the rows of a person have to be brought together here, and this engine counts them "
+                "where they are; give the rows as files or a frame, or one row a person and no unit"
+            )
+        told = partial(progress, "people")
+        with table.gatherer.people(schema, view, key, told, count_is_public=count_is_public) as found:
+            yield PeopleTable(
+                origin=table.origin,
+                num_rows=found.num_people,
+                tables={},
+                most_rows=unit.max_rows,
+                counter=found.counter,
+                writer=found.writer,
+            )
+        return
     with scratch_folder(_FOLDER) as folder, disk_errors(folder), Partitions(folder, "part") as parts:
         _scatter(table, schema, unit.key, parts, key, progress)
         with Partitions(folder, "kept") as kept:
             for number, part in parts.read():
-                _keep(part, schema, unit, view, key, kept)
+                kept.add(*kept_rows(part, schema, view, key))
                 parts.drop(number)
             tables = dict(kept.read())
             people = sum(found.num_rows // siblings for siblings, found in tables.items())
@@ -107,7 +127,8 @@ def people_of(
             )
 
 
-def _unit(schema: Schema) -> Unit:
+def unit_of(schema: Schema) -> Unit:
+    """The unit of a schema that has one."""
     if schema.unit is None:
         raise TableError("the schema names no unit, so rows are nobody's; nothing is released")
     return schema.unit
@@ -117,22 +138,36 @@ def _scatter(table: PrivateTable, schema: Schema, name: str, parts: Partitions, 
     """Write every row to the part of the person whose it is."""
     rows = nobodys = 0
     for batch, (whose,) in table.keyed(schema, [name]):
-        owners = keyed_hash(whose, key, words=len(_OWNER))
+        owned, numbers = with_owners(batch, whose, key, PARTS)
         nobodys += whose.null_count
-        for place, column in enumerate(_OWNER):
-            batch = batch.append_column(column, pa.array(owners[:, place]))
-        parts.add(batch, (owners[:, 0] % np.uint64(PARTS)).astype(np.int64))
+        parts.add(owned, numbers)
         rows += batch.num_rows
         progress("people", rows, table.num_rows)
+    refuse_nobodys(nobodys, rows, name, table.origin)
+
+
+def with_owners(
+    batch: pa.RecordBatch, whose: pa.Array, key: bytes, parts: int
+) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
+    """Rows with whose they are, and the part of so many that each belongs to."""
+    owners = keyed_hash(whose, key, words=len(_OWNER))
+    for place, column in enumerate(_OWNER):
+        batch = batch.append_column(column, pa.array(owners[:, place]))
+    return batch, (owners[:, 0] % np.uint64(parts)).astype(np.int64)
+
+
+def refuse_nobodys(nobodys: int, rows: int, name: str, origin: str) -> None:
+    """Refuse rows of which nobody knows whose they are."""
     if nobodys:
         raise TableError(
-            f"{table.origin}: {nobodys:,} of {rows:,} rows have no {name!r}, so nobody knows whose they are; fill it "
+            f"{origin}: {nobodys:,} of {rows:,} rows have no {name!r}, so nobody knows whose they are; fill it "
             "in, or leave these rows out"
         )
 
 
-def _keep(part: pa.Table, schema: Schema, unit: Unit, view: View, key: bytes, kept: Partitions) -> None:
-    """Choose the rows of the people of a part, and write them by how many a person has."""
+def kept_rows(part: pa.Table, schema: Schema, view: View, key: bytes) -> tuple[pa.Table, NDArray[np.int64]]:
+    """The rows that are kept of the people of a part, those of a person together, and how many each of them has."""
+    unit = unit_of(schema)
     owners: Lots = np.column_stack([np.asarray(part.column(name)) for name in _OWNER])
     columns = [part.column(name).combine_chunks() for name in schema.names]
     _refuse_changes(part, owners, unit.constant)
@@ -141,7 +176,7 @@ def _keep(part: pa.Table, schema: Schema, unit: Unit, view: View, key: bytes, ke
     rows = part.select(schema.names).take(pa.array(chosen.index)).combine_chunks()
     for column in view.schema.columns[len(schema.columns) :]:
         rows = rows.append_column(column.name, _derived(column, view, chosen, order))
-    kept.add(rows, chosen.siblings)
+    return rows, chosen.siblings
 
 
 def _derived(column: Column, view: View, chosen: Kept, order: NDArray[np.float64] | None) -> pa.Array:
@@ -161,10 +196,15 @@ def _derived(column: Column, view: View, chosen: Kept, order: NDArray[np.float64
 
 def order_numbers(values: pa.Array, column: Column) -> NDArray[np.float64]:
     """The numbers by which rows follow each other."""
-    if values.null_count:
-        raise TableError(f"column {column.name!r}: the order of rows is missing in {values.null_count:,} of them")
+    refuse_unordered(values.null_count, column.name)
     counted = column.kind.facts.counted_as
     return np.asarray(values.cast(counted) if column.kind.is_temporal else values).astype(np.float64)
+
+
+def refuse_unordered(number: int, name: str) -> None:
+    """Refuse so many rows that have no place among those of a person."""
+    if number:
+        raise TableError(f"column {name!r}: the order of rows is missing in {number:,} of them")
 
 
 def starts(
@@ -190,6 +230,12 @@ def _refuse_changes(rows: pa.Table, owners: Lots, constant: Sequence[str]) -> No
     for name in constant:
         codes = np.asarray(pc.fill_null(rows.column(name).combine_chunks().dictionary_encode().indices, -1))[by_owner]
         if (same & (codes[1:] != codes[:-1])).any():
-            changed.append(f"column {name!r} is declared constant for a person, and is not")
-    if changed:
+            changed.append(name)
+    refuse_changed(changed)
+
+
+def refuse_changed(names: Sequence[str]) -> None:
+    """Refuse columns that are declared to be the same in all rows of a person, and are not."""
+    if names:
+        changed = [f"column {name!r} is declared constant for a person, and is not" for name in names]
         raise TableError("\n".join(changed) + "; correct the table, or do not declare it")

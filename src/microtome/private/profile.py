@@ -39,6 +39,7 @@ from microtome.private.histograms import (
 from microtome.private.profile_budget import ProfileBudget, histogram_weights
 from microtome.private.randomness import Randomness, noisy_counts
 from microtome.private.searching import is_searched, search_weight
+from microtome.private.weighting import TableBlock, rows_of
 from microtome.schema import (
     COARSE,
     CategoryCells,
@@ -114,14 +115,15 @@ class Tally:
         """How many columns are counted."""
         return len(self._columns)
 
-    def add(self, block: pa.Table, weight: int = 1) -> None:
-        """Count the rows of a block, each for so much."""
+    def add(self, block: TableBlock) -> None:
+        """Count the rows of a block."""
+        rows, weight = rows_of(block)
         with self._lock:
-            self.num_rows += block.num_rows
+            self.num_rows += rows.num_rows
         with together() as attempts:
             for index, histogram in enumerate(self._histograms):
                 with attempts:
-                    array = block.column(index).combine_chunks()
+                    array = rows.column(index).combine_chunks()
                     histogram.add(array, weight)
                     if index in self._rounding:
                         self._rounding[index].add(array, weight)

@@ -3,12 +3,19 @@
 A row's lot is a keyed hash of its own values and, among equal rows of one person, of how many of these there are before
 it. The key is made of fresh secret bits for every release. So lots are as good as random, the same however a table is
 sorted or cut into files, and no person's rows have a say in another's.
+
+Hashes are SHA-256 of plain text, cut to 64 bits and compared as they are written in hexadecimal digits: databases have
+it too (``engines/sql_people.py``), and draw the same lots.
+
+    value   h(key, "1", text), or h(key, "0") where there is none
+    row     h(key, "2", hashes of its values)
+    lot     h(key, "3", hash of the row, number of equal rows of the same person before it)
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +24,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 Lots = NDArray[np.uint64]
-_BYTES = 8
-_MISSING = b"\x00"
-_VALUE = b"\x01"
+Digits = NDArray[np.bytes_]
+"""Hashes as they are written: 16 hexadecimal digits each."""
+DIGITS = 16
+MISSING, VALUE, ROW, LOT = b"0", b"1", b"2", b"3"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,19 +47,55 @@ class Kept:
 
 def keyed_hash(values: pa.Array, key: bytes, *, words: int = 1) -> Lots:
     """So many 64-bit numbers of every value (values × words), by its text alone; a missing one has them too."""
-    found = values.dictionary_encode()
-    texts = found.dictionary.cast(pa.string()).to_pylist()
-    size = _BYTES * words
-    digests = [hashlib.blake2b(_VALUE + text.encode(), key=key, digest_size=size).digest() for text in texts]
-    digests.append(hashlib.blake2b(_MISSING, key=key, digest_size=size).digest())
-    numbers = np.frombuffer(b"".join(digests), np.uint64).reshape(-1, words)
-    hashes: Lots = numbers[np.asarray(pc.fill_null(found.indices, len(texts)))]
-    return hashes
+    return _numbers(_value_digits(values, key, words)).reshape(-1, words)
 
 
 def content(columns: Sequence[pa.Array], key: bytes) -> Lots:
     """A 64-bit number of every row, by the values that it has."""
-    return _mixed(np.hstack([keyed_hash(column, key) for column in columns]), key)
+    digits = np.hstack([_value_digits(column, key)[:, None] for column in columns])
+    rows = np.ascontiguousarray(digits).view(f"S{digits.shape[1] * DIGITS}").ravel()
+    return _mixed((ROW + row for row in rows.tolist()), key)
+
+
+def _value_digits(values: pa.Array, key: bytes, words: int = 1) -> Digits:
+    """The hash of every value: looked up, since most values occur often."""
+    found = _plain(values).dictionary_encode()
+    texts = found.dictionary.cast(pa.string()).to_pylist()
+    start, size = hashlib.sha256(key.hex().encode()), words * DIGITS
+    digests = [_hashed(start, VALUE + text.encode(), size) for text in texts] + [_hashed(start, MISSING, size)]
+    digits: Digits = np.array(digests, f"S{size}")[np.asarray(pc.fill_null(found.indices, len(texts)))]
+    return digits
+
+
+def missing_digits(key: bytes) -> str:
+    """The hash of a missing value."""
+    return _hashed(hashlib.sha256(key.hex().encode()), MISSING, DIGITS).decode()
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """Values as what their text is made of: whole numbers for times, bits for floats; none for what is no number."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_floating(values.type):
+        numbers = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values).cast(pa.float64())
+        bits = (np.asarray(pc.fill_null(numbers, 0.0)) + 0.0).view(np.int64)  # −0 is 0
+        return pa.array(bits, mask=np.asarray(numbers.is_null()))
+    if pa.types.is_date32(values.type):
+        return values.cast(pa.int32())
+    if pa.types.is_timestamp(values.type) or pa.types.is_time(values.type):
+        return values.cast(pa.int32() if values.type.bit_width == 32 else pa.int64())
+    return values
+
+
+def _hashed(start: hashlib._Hash, text: bytes, size: int) -> bytes:
+    whole = start.copy()
+    whole.update(text)
+    return whole.hexdigest()[:size].encode()
+
+
+def _numbers(digits: Digits) -> Lots:
+    """Hashes as numbers, in the order of their digits."""
+    return np.frombuffer(bytes.fromhex(digits.tobytes().decode()), ">u8").astype(np.uint64)
 
 
 def keep(owners: Lots, contents: Lots, order: NDArray[np.float64] | None, most: int, key: bytes) -> Kept:
@@ -68,7 +112,8 @@ def keep(owners: Lots, contents: Lots, order: NDArray[np.float64] | None, most: 
     whose = _runs(owners[first])
     equal = _runs(np.column_stack([whose.astype(np.uint64), contents[first]]))
     lots = np.empty(len(first), np.uint64)
-    lots[first] = _mixed(np.column_stack([contents[first], _places(equal).astype(np.uint64)]), key)
+    drawn = zip(contents[first].tolist(), _places(equal).tolist(), strict=True)
+    lots[first] = _mixed((LOT + f"{row:016x}{place}".encode() for row, place in drawn), key)
     owner = np.empty(len(first), np.int64)
     owner[first] = whose
     by_lot = np.lexsort((lots, owner))
@@ -79,11 +124,10 @@ def keep(owners: Lots, contents: Lots, order: NDArray[np.float64] | None, most: 
     return Kept(index=taken, siblings=np.bincount(numbers)[numbers], place=_places(numbers))
 
 
-def _mixed(numbers: Lots, key: bytes) -> Lots:
-    """One number for every row of several."""
-    rows = np.ascontiguousarray(numbers).view(f"V{_BYTES * numbers.shape[1]}").ravel()
-    digests = [hashlib.blake2b(row, key=key, digest_size=_BYTES).digest() for row in rows.tolist()]
-    return np.frombuffer(b"".join(digests), np.uint64)
+def _mixed(texts: Iterable[bytes], key: bytes) -> Lots:
+    """The hash of every text."""
+    start = hashlib.sha256(key.hex().encode())
+    return _numbers(np.array([_hashed(start, text, DIGITS) for text in texts], f"S{DIGITS}"))
 
 
 def _runs(rows: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -87,15 +87,16 @@ class SearchTally:
         pairs = zip(self._findings, self.asked, strict=True)
         return [(finding.index, question.histogram) for finding, asked in pairs for question in asked]
 
-    def add(self, block: pa.Table, weight: int = 1) -> None:
-        """Count the rows of a block, each for so much."""
+    def add(self, block: TableBlock) -> None:
+        """Count the rows of a block."""
+        rows, weight = rows_of(block)
         with together() as attempts:
             for index, column, cells in self.checked:
                 with attempts:
-                    cell_indices(block.column(index).combine_chunks(), column, cells)
+                    cell_indices(rows.column(index).combine_chunks(), column, cells)
             for index, histogram in self.questions:
                 with attempts:
-                    histogram.add(block.column(index).combine_chunks(), weight)
+                    histogram.add(rows.column(index).combine_chunks(), weight)
 
     def parts(self) -> list[pa.Array]:
         """What was counted, to be sent back."""
@@ -129,7 +130,7 @@ class SearchPass:
 
     def add(self, block: TableBlock) -> None:
         """Count the rows of a block."""
-        self.tally.add(*rows_of(block))
+        self.tally.add(block)
 
     def check_also(self, schema: Schema) -> None:
         """Have the values of all columns that are not searched for checked on the way."""

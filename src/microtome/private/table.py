@@ -22,6 +22,7 @@ from microtome.private.sliced_rows import SlicedRows
 from microtome.schema import Column, Kind, Schema
 from microtome.schema.dialect import separator_hint
 from microtome.schema.misreading import cast_error
+from microtome.schema.view import View
 
 
 class Counter(Protocol):
@@ -51,6 +52,31 @@ class RowWriter(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gathered:
+    """Rows that are kept of people, where they are.
+
+    Attributes:
+        counter: Who counts them: columns of the view, each row for its part of a person.
+        writer: Who writes noisy rows of people with one row each, if anybody can.
+        num_people: How many people there are, where that was asked for.
+    """
+
+    counter: Counter
+    writer: RowWriter | None
+    num_people: int | None
+
+
+class Gatherer(Protocol):
+    """Whoever brings the rows of people together where they are, and keeps some of each (``engines``)."""
+
+    def people(
+        self, schema: Schema, view: View, key: bytes, told: Told, *, count_is_public: bool
+    ) -> AbstractContextManager[Gathered]:
+        """The rows that ``row_choice`` keeps with this key, for as long as they are needed."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
 class PrivateTable:
     """A table that can be streamed as often as needed.
 
@@ -62,6 +88,7 @@ class PrivateTable:
         parts: The tables that it is made of, one after the other; none for one that is not made of others.
         counter: Who counts its rows where they are, if they are not to be streamed.
         writer: Who writes noisy rows there, if anybody can.
+        gatherer: Who brings the rows of people together there, if anybody can.
     """
 
     is_of_people: ClassVar[bool] = False
@@ -72,6 +99,7 @@ class PrivateTable:
     parts: tuple[PrivateTable, ...] = ()
     counter: Counter | None = None
     writer: RowWriter | None = None
+    gatherer: Gatherer | None = None
 
     def blocks(self, schema: Schema, rows: int) -> Iterator[pa.Table]:
         """The table in pieces of exactly ``rows`` rows (the last may be shorter), in the schema's types."""

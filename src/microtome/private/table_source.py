@@ -41,7 +41,7 @@ from microtome.private.searching import SearchPass, start_search
 from microtome.private.sliced_rows import SlicedRows
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.private.table import Counter, PrivateTable, RowWriter
-from microtome.private.weighting import TableBlock, rows_of, weighting_of
+from microtome.private.weighting import TableBlock, weighting_of
 from microtome.progress import Tell
 from microtome.published import (
     Mechanism,
@@ -100,7 +100,7 @@ class TableSource:
         """Who counts its rows where they are."""
         if self.table.counter is None:
             return None
-        return TableEngine(counter=self.table.counter, writer=self.table.writer, schema=self.schema)
+        return TableEngine(counter=self.table.counter, writer=self.table.writer, schema=self.view.schema)
 
     def blocks(self, num_records: int) -> Iterator[TableBlock]:
         """All rows in blocks."""
@@ -232,7 +232,7 @@ class ProfilePass:
 
     def add(self, block: TableBlock) -> None:
         """Count the rows of a block."""
-        self.tally.add(*rows_of(block))
+        self.tally.add(block)
 
     def merge(self, other: Self) -> None:
         """Add what another profile of the same schema has counted."""

@@ -24,6 +24,7 @@ from microtome.private import RunSettings
 from microtome.private.engines import shared_key
 from microtome.private.engines.sent_counts import add_bytes, to_bytes
 from microtome.private.engines.spark import counted_partition, merged, merged_group
+from microtome.private.engines.spark_packing import packed_partition
 from microtome.private.profile import Tally
 from microtome.published import RecordsRelease, ReleaseKind
 from microtome.schema import Column, Kind, Schema
@@ -159,7 +160,8 @@ def test_a_copy_that_is_sent_arrives_empty_and_comes_back_whole() -> None:
 
 def test_a_partition_counts_once_however_often_it_is_sent() -> None:
     table, schema = NASTY.select(["flag"]), Schema(columns=(NASTY_SCHEMA["flag"],))
-    sent = [counted_partition(n, table.slice(n * 160, 160).to_batches(), Tally(schema, {}), schema, 64) for n in (0, 1)]
+    packs = [list(packed_partition(table.slice(n * 160, 160).to_batches(), schema)) for n in (0, 1)]
+    sent = [counted_partition(n, packs[n], Tally(schema, {}), 64) for n in (0, 1)]
     tally = Tally(schema, {})
     rows = [row for batch in (sent[0], sent[1], sent[0], sent[1]) for row in batch.to_pylist()]
     assert merged(tally, rows) == ({0, 1}, 320)

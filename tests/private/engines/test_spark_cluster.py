@@ -37,7 +37,7 @@ def was_tried_again(traces: Path) -> bool:
 
 @pytest.mark.slow
 def test_killed_executors_change_nothing(tmp_path: Path) -> None:
-    """One is killed in a pass that counts, and one while noisy rows are made."""
+    """One is killed while rows are read, and one that holds rows, before noisy ones are made of them."""
     require_spark()
     if not Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists():
         pytest.skip("the system does not tell which process has started which")
@@ -54,16 +54,15 @@ def test_killed_executors_change_nothing(tmp_path: Path) -> None:
             counting, making = traces / "aggregates", traces / "disturbed"
             wait_for(lambda: counting.exists() and len(list(counting.iterdir())) >= 3, 400, "tasks")
             kill_executors(workers[0])
-            wait_for((traces / "disturbed-slices").exists, 600, "noisy rows")
+            wait_for((traces / "disturbed-profile").exists, 600, "rows that executors hold")
             before = len(list(making.iterdir()))
-            wait_for(lambda: len(list(making.iterdir())) > before, 200, "tasks that make them")
             kill_executors(workers[1])
             assert driver.wait(timeout=500) == 0, (tmp_path / "driver.log").read_text()[-3000:]
         finally:
             driver.kill()
             driver.wait()
     assert was_tried_again(counting), "the executor was not killed in the middle"
-    assert was_tried_again(making), "the executor was not killed in the middle"
+    assert len(list(making.iterdir())) > before, "what the executor held was not read again"
     assert (tmp_path / "aggregates.release").read_bytes() == (tmp_path / "here.release").read_bytes()
     disturbed, undisturbed = tmp_path / "disturbed.release", tmp_path / "undisturbed.release"
     names = sorted(path.name for path in disturbed.iterdir())

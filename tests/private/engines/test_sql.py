@@ -2,7 +2,8 @@
 
 import datetime as dt
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,76 +12,26 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from databases import Open, in_duckdb
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_spark import NASTY, NASTY_SCHEMA
 
-import postgresql
 from microtome import release, sql_table
 from microtome.accounting import Ledger
 from microtome.errors import ParameterError, TableError
 from microtome.private.engines.sql_dialect import BIGQUERY, DUCKDB, POSTGRES, SNOWFLAKE, SPARK, SqlDialect
+from microtome.private.engines.sql_people import PeopleInSql
 from microtome.private.engines.sql_queries import Questions
 from microtome.private.histograms import bucket_histogram, cell_histogram, number_histogram, rounding_histogram
 from microtome.private.table import PrivateTable
 from microtome.published import ReleaseKind
 from microtome.schema import Column, Kind, Schema, initial_cells, rounding_classes
+from microtome.schema.unit import Unit
+from microtome.schema.view import view_of
 from support import FixedRandomness, people, people_schema, publish
 
 AGGREGATES: dict[str, Any] = {"kind": ReleaseKind.AGGREGATES, "epsilon": 3.0}
-Open = Callable[[pa.Table], Any]
-_POSTGRES_TYPES = {
-    pa.string(): "text",
-    pa.bool_(): "boolean",
-    pa.int64(): "bigint",
-    pa.float64(): "double precision",
-    pa.date32(): "date",
-    pa.timestamp("us"): "timestamp",
-    pa.time64("us"): "time",
-}
-
-
-def in_duckdb(table: pa.Table) -> Any:
-    connection = duckdb.connect()
-    connection.register("given", table)
-    connection.execute("CREATE TABLE private AS SELECT * FROM given")
-    connection.unregister("given")
-    return connection
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgresql.server() as address:
-        yield address
-
-
-@pytest.fixture(params=["duckdb", "postgres"])
-def load(request: pytest.FixtureRequest) -> Iterator[Open]:
-    if request.param == "duckdb":
-        yield in_duckdb
-        return
-    import psycopg
-
-    with psycopg.connect(request.getfixturevalue("server"), autocommit=True) as connection:
-        # What a server may be set to, and must not matter.
-        connection.execute("SET TimeZone = 'Asia/Kolkata'")
-        connection.execute("SET standard_conforming_strings = off")
-        connection.execute("SET DateStyle = 'German'")
-
-        def in_postgres(table: pa.Table) -> Any:
-            columns = ", ".join(f'"{field.name}" {_POSTGRES_TYPES[field.type]}' for field in table.schema)
-            connection.execute("DROP TABLE IF EXISTS private")
-            connection.execute(f"CREATE TABLE private ({columns})")
-            marks = ", ".join(["%s"] * table.num_columns)
-            with connection.cursor() as cursor:
-                cursor.executemany(
-                    f"INSERT INTO private VALUES ({marks})", [tuple(row.values()) for row in table.to_pylist()]
-                )
-            return connection
-
-        yield in_postgres
-
-
 _SHARE = {"profile_share": 0.25}
 """By default the share follows the number of records, which nobody asks a database for before the reservation."""
 
@@ -343,13 +294,31 @@ SOLD = Schema(
 )
 
 
+BOUGHT = (Column(name="bought", kind=Kind.DATE, bounds=(dt.date(2020, 1, 1), dt.date(2020, 1, 3)), missing=False),)
+
+
 def compiled(dialect: SqlDialect) -> str:
     """The queries of a profile, and those of two tables of pairs."""
-    import sqlglot
-
     asked = Questions.of("SELECT * FROM people", SOLD, ["text", "whole", "date", "boolean"], dialect)
     cells = [asked.cell(place, initial_cells(column)) for place, column in enumerate(SOLD.columns)]
-    queries = [asked.number_of_rows(), *map(asked.dense, cells), asked.tables(cells, "0", [(0, 1), (1, 3)], [0, 1, 3])]
+    queries = [asked.rows, *map(asked.dense, cells), asked.tables(cells, "0", [(0, 1), (1, 3)], [0, 1, 3])]
+    return printed(queries, dialect)
+
+
+def compiled_people(dialect: SqlDialect) -> str:
+    """The queries of people with several rows: what is checked, a histogram, and a table with steps."""
+    schema = replace(SOLD, columns=(SOLD["town"], *BOUGHT), unit=Unit(key="who", max_rows=3, order="bought"))
+    families = ["text", "date", "text"]
+    people = PeopleInSql.of("SELECT * FROM sales", schema, view_of(schema), families, bytes(32), dialect)
+    asked = Questions.of_people(people)
+    town = asked.cell(0, initial_cells(schema["town"]))
+    tables = asked.tables([town], "0", [(0, 1)], [0, 1], [(0, 4)])
+    return printed([people.unowned(), people.changes("town"), asked.rows, asked.dense(town), tables], dialect)
+
+
+def printed(queries: list[str], dialect: SqlDialect) -> str:
+    import sqlglot
+
     return "\n".join(
         str(sqlglot.parse_one(one, dialect.name).sql(dialect.name, pretty=True)) + ";\n" for one in queries
     )
@@ -357,8 +326,8 @@ def compiled(dialect: SqlDialect) -> str:
 
 @pytest.mark.parametrize("dialect", [DUCKDB, POSTGRES, SPARK, BIGQUERY, SNOWFLAKE], ids=lambda one: one.name)
 def test_queries_are_those_that_were_read(dialect: SqlDialect) -> None:
-    golden = GOLDEN / f"{dialect.name}.sql"
-    assert compiled(dialect) == golden.read_text(encoding="utf-8")
+    for name, asked in ((dialect.name, compiled(dialect)), (f"{dialect.name}-people", compiled_people(dialect))):
+        assert asked == (GOLDEN / f"{name}.sql").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("dialect", [SPARK, BIGQUERY, SNOWFLAKE], ids=lambda one: one.name)
@@ -367,10 +336,14 @@ def test_what_a_dialect_cannot_say_is_refused(dialect: SqlDialect) -> None:
     one = Questions.of("private", Schema(columns=(column,)), ["double"], dialect).columns[0]
     with pytest.raises(TableError, match="cannot be counted in"):
         one.bucket(16)
+    with pytest.raises(TableError, match="lots of rows cannot be counted in"):
+        assert one.as_plain_text
 
 
 def test_the_page_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Path(__file__).resolve().parents[3] / "docs" / "engines-sql.md"
     monkeypatch.chdir(tmp_path)
-    exec(page.read_text(encoding="utf-8").split("```python")[1].split("```")[0], {})
+    names: dict[str, Any] = {}
+    for block in page.read_text(encoding="utf-8").split("```python")[1:]:
+        exec(block.split("```")[0], names)
     assert (tmp_path / "people.release").exists()

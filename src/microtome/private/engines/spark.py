@@ -1,6 +1,6 @@
 """A Spark frame as a private table: executors count their own rows, and send counts.
 
-    frame ─► partitions ─► our tally on Arrow batches ─► one message a partition ─► merged in groups ─► the driver
+    frame ─► packed partitions ─► our tally on Arrow batches ─► one message each ─► merged in groups ─► the driver
 
 The driver draws the noise: nothing random happens in a task, so whatever Spark repeats, speculates on or loses, a
 partition has the counts that it has. Every message says which partition it is of, and one that came before is dropped.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,11 +24,14 @@ import pyarrow as pa
 from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.extras import how_to_install
 from microtome.private.engines.sent_counts import add_bytes, to_bytes
-from microtome.private.engines.spark_jobs import ORIGIN, Batches, columns_of, partition_table, run, watched
+from microtome.private.engines.spark_jobs import ORIGIN, Batches, record_batch, run, watched
+from microtome.private.engines.spark_packing import PackedRows, Packs, records_at_once, unpacked_blocks
+from microtome.private.engines.spark_people import PackedPeople, gathered_people
 from microtome.private.engines.spark_rows import SparkRows
 from microtome.private.passes import TableTally, Told
-from microtome.private.table import PrivateTable
+from microtome.private.table import Gathered, PrivateTable
 from microtome.schema import Column, Schema
+from microtome.schema.view import View
 
 DAEMON = "microtome.private.engines.spark_daemon"
 """What makes Python workers that have this package loaded."""
@@ -50,13 +53,15 @@ def open_spark(frame: Any) -> PrivateTable:
         )
     if frame.isStreaming:
         raise TableError(f"{ORIGIN} never ends: it is a stream; write what came so far to Parquet and release that")
+    rows = PackedRows(frame=frame)
     return PrivateTable(
         origin=ORIGIN,
         types=_types(frame),
         num_rows=None,
         stream=_refuse_streaming,
-        counter=SparkCounter(frame=frame),
-        writer=SparkRows(frame=frame),
+        counter=SparkCounter(frame=frame, rows=rows),
+        writer=SparkRows(frame=frame, rows=rows),
+        gatherer=SparkGatherer(frame=frame),
     )
 
 
@@ -86,54 +91,80 @@ def parquet_on_spark(path: Path, master: str | None) -> Iterator[Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class SparkCounter:
-    """Has the executors of a Spark frame count its rows."""
+    """Has the executors of a Spark frame count its rows.
+
+    Attributes:
+        frame: The frame.
+        rows: What executors hold of it.
+    """
 
     frame: Any
+    rows: Packs
 
     def num_rows(self) -> int:
         """How many rows there are."""
         return int(run(self.frame.count))
 
     def held(self) -> AbstractContextManager[None]:
-        """A frame is read again for every pass; one that has another number of rows then is refused."""
-        return nullcontext()
+        """Executors read a frame once, and hold what they have read; what they lose is read again."""
+        return self.rows.held()
 
     def fill(self, tally: TableTally, schema: Schema, block_rows: int, told: Told) -> int:
-        """Count all rows; gives their number."""
-        counter = partition_counter(tally, schema, block_rows)
-        sent = columns_of(self.frame, schema).mapInArrow(counter, _MESSAGE_IN_SPARK)
-        groups = _num_groups(self.frame)
+        """Count all rows; gives the number of records."""
+        packed = self.rows.packed(schema, told)
+        sent = packed.mapInArrow(partition_counter(tally, block_rows, self.rows.most_rows), _MESSAGE_IN_SPARK)
+        groups = _num_groups(packed)
         if groups > 1:
             sent = sent.repartition(groups, "partitions").mapInArrow(group_merger(tally), _MESSAGE_IN_SPARK)
-        with watched(self.frame, told):
+        with watched(packed, told), records_at_once(packed):
             messages = run(sent.collect)
         return merged(tally, (row.asDict() for row in messages))[1]
 
 
-def partition_counter(tally: TableTally, schema: Schema, block_rows: int) -> Callable[[Batches], Iterator[Any]]:
+@dataclass(frozen=True, kw_only=True)
+class SparkGatherer:
+    """Has the executors of a Spark frame bring the rows of people together."""
+
+    frame: Any
+
+    @contextmanager
+    def people(
+        self, schema: Schema, view: View, key: bytes, told: Told, *, count_is_public: bool
+    ) -> Iterator[Gathered]:
+        """The rows that are kept; they are gathered at once, as those of a file are."""
+        with gathered_people(self.frame, schema, view, key, told) as (packed, people):
+            rows = PackedPeople(packed_rows=packed, most_rows=view.most_rows)
+            yield Gathered(
+                counter=SparkCounter(frame=packed, rows=rows),
+                writer=SparkRows(frame=packed, rows=rows),
+                num_people=people if count_is_public else None,
+            )
+
+
+def partition_counter(tally: TableTally, block_rows: int, most_rows: int) -> Callable[[Batches], Iterator[Any]]:
     """What a task does: counts the rows of its partition, and sends one message."""
 
     def count(batches: Batches) -> Iterator[pa.RecordBatch]:
         from microtome.private.engines.spark import counted_partition
         from microtome.private.engines.spark_jobs import task_context
 
-        yield counted_partition(task_context().partitionId(), batches, tally, schema, block_rows)
+        yield counted_partition(task_context().partitionId(), batches, tally, block_rows, most_rows)
 
     return count
 
 
 def counted_partition(
-    number: int, batches: Batches, tally: TableTally, schema: Schema, block_rows: int
+    number: int, packs: Batches, tally: TableTally, block_rows: int, most_rows: int = 1
 ) -> pa.RecordBatch:
-    """The message of one partition."""
-    tally, rows = deepcopy(tally), 0  # a copy is empty, whatever was counted before
+    """The message of one partition, whose rows are packed."""
+    tally, records = deepcopy(tally), 0  # a copy is empty, whatever was counted before
     try:
-        for block in partition_table(batches, schema).blocks(schema, block_rows):
+        for block in unpacked_blocks(packs, block_rows, most_rows):
             tally.add(block)
-            rows += block.num_rows
+            records += len(block)
     except MicrotomeError as error:
-        return _message([number], 0, None, str(error))
-    return _message([number], rows, to_bytes(tally), None)
+        return record_batch(_MESSAGE, [([number], 0, None, str(error))])
+    return record_batch(_MESSAGE, [([number], records, to_bytes(tally), None)])
 
 
 def group_merger(tally: TableTally) -> Callable[[Batches], Iterator[Any]]:
@@ -153,8 +184,8 @@ def merged_group(batches: Batches, tally: TableTally) -> pa.RecordBatch:
     try:
         partitions, rows = merged(tally, (row for batch in batches for row in batch.to_pylist()))
     except MicrotomeError as error:
-        return _message([], 0, None, str(error))
-    return _message(sorted(partitions), rows, to_bytes(tally), None)
+        return record_batch(_MESSAGE, [([], 0, None, str(error))])
+    return record_batch(_MESSAGE, [(sorted(partitions), rows, to_bytes(tally), None)])
 
 
 def merged(tally: TableTally, messages: Iterable[dict[str, Any]]) -> tuple[set[int], int]:
@@ -173,13 +204,6 @@ def merged(tally: TableTally, messages: Iterable[dict[str, Any]]) -> tuple[set[i
         seen |= partitions
         total += int(message["rows"])
     return seen, total
-
-
-def _message(partitions: list[int], rows: int, counts: bytes | None, problem: str | None) -> pa.RecordBatch:
-    values = (partitions, rows, counts, problem)
-    return pa.RecordBatch.from_arrays(
-        [pa.array([value], kind) for value, kind in zip(values, _MESSAGE.types, strict=True)], schema=_MESSAGE
-    )
 
 
 def _num_groups(frame: Any) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
@@ -19,11 +19,24 @@ ORIGIN = "the Spark frame"
 Batches = Iterable[pa.RecordBatch]
 _GROUP = ("spark.jobGroup.id", "spark.job.description")
 _SECONDS_BETWEEN = 0.5
+TWICE = "Spark has sent a block twice; nothing is released, start again"
+UNSTEADY = (
+    f"{ORIGIN} gave other rows, or the same in another order, when a task was run again; write it to Parquet and "
+    "release that"
+)
 
 
-def columns_of(frame: Any, schema: Schema) -> Any:
-    """The frame with the columns that the schema names, so that Spark reads no others."""
-    return frame.select([f"`{name.replace('`', '``')}`" for name in schema.names])
+def columns_of(frame: Any, names: Sequence[str]) -> Any:
+    """The frame with some of its columns, so that Spark reads no others."""
+    return frame.select([f"`{name.replace('`', '``')}`" for name in names])
+
+
+def record_batch(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    """What a task sends, row by row."""
+    columns = zip(*rows, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)], schema=schema
+    )
 
 
 def partition_table(batches: Batches, schema: Schema) -> PrivateTable:

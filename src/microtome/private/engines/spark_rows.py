@@ -28,13 +28,15 @@ from microtome.errors import MicrotomeError, TableError
 from microtome.private.engines.shared_key import handed_out, whole_key
 from microtome.private.engines.spark_jobs import (
     ORIGIN,
+    TWICE,
+    UNSTEADY,
     Batches,
-    columns_of,
-    partition_table,
+    record_batch,
     run,
     task_context,
     watched,
 )
+from microtome.private.engines.spark_packing import Packs, records_at_once, unpacked_blocks
 from microtome.private.passes import Shard, Told
 from microtome.private.randomness import KeyedRandomness
 from microtome.private.sliced_rows import NoisyBlocks, SlicedRows
@@ -79,7 +81,6 @@ class RowTask:
 
     Attributes:
         codebook: The code of the rows.
-        schema: What is public about the frame.
         directions: The matrix U.
         noise_scale: The standard deviation σ.
         nonnegative: Whether rows are clipped to non-negative coordinates too.
@@ -91,7 +92,6 @@ class RowTask:
     """
 
     codebook: Codebook
-    schema: Schema
     directions: NDArray[np.float64]
     noise_scale: float
     nonnegative: bool
@@ -120,9 +120,15 @@ class RowTask:
 
 @dataclass(frozen=True, kw_only=True)
 class SparkRows:
-    """Has the executors of a Spark frame make and write noisy rows."""
+    """Has the executors of a Spark frame make and write noisy rows.
+
+    Attributes:
+        frame: The frame.
+        rows: What executors hold of it.
+    """
 
     frame: Any
+    rows: Packs
 
     def write(
         self, rows: SlicedRows, num_records: int, schema: Schema, folder: Path, secret: bytes, told: Told
@@ -131,14 +137,14 @@ class SparkRows:
         settings = self.frame.sparkSession.sparkContext.getConf()
         host = settings.get("spark.driver.host")
         with handed_out(secret, settings.get("spark.driver.bindAddress", host)) as (half, port):
-            task = row_task(rows, schema, half, (host, port))
-            with watched(self.frame, told):
-                found = run(lambda: self._job(task, rows.num_rows - num_records, folder).collect())
+            task, packed = row_task(rows, half, (host, port)), self.rows.packed(schema, told)
+            with watched(self.frame, told), records_at_once(self.frame):
+                found = run(lambda: self._job(task, packed, rows.num_rows - num_records, folder).collect())
         return committed([row.asDict() for row in found], task.num_shards, rows.num_rows, folder)
 
-    def _job(self, task: RowTask, missing: int, folder: Path) -> Any:
+    def _job(self, task: RowTask, packed: Any, missing: int, folder: Path) -> Any:
         """The frame of what shards tell; to collect it is the work."""
-        pieces = columns_of(self.frame, task.schema).mapInArrow(_maker(task), _PIECE_IN_SPARK)
+        pieces = packed.mapInArrow(_maker(task), _PIECE_IN_SPARK)
         if missing > 0:
             blocks = -(-missing // task.block_rows)
             null = self.frame.sparkSession.range(0, blocks, 1, min(blocks, _most_tasks(self.frame)))
@@ -147,13 +153,12 @@ class SparkRows:
         return by_shard.mapInArrow(_writer(task, str(folder)), _WRITTEN_IN_SPARK)
 
 
-def row_task(rows: SlicedRows, schema: Schema, half: bytes, driver: tuple[str, int]) -> RowTask:
+def row_task(rows: SlicedRows, half: bytes, driver: tuple[str, int]) -> RowTask:
     """What executors are told of the rows that they are to make."""
     noisy = rows.noisy
     most = max(1, noisy.block_rows // _LEAST_PIECE)
     return RowTask(
         codebook=rows.codebook,
-        schema=schema,
         directions=rows.slicing.directions,
         noise_scale=rows.slicing.noise_scale,
         nonnegative=rows.slicing.nonnegative,
@@ -165,15 +170,15 @@ def row_task(rows: SlicedRows, schema: Schema, half: bytes, driver: tuple[str, i
     )
 
 
-def noisy_partition(number: int, batches: Batches, task: RowTask, key: KeyedRandomness) -> Iterator[pa.RecordBatch]:
-    """What a partition sends to all shards, block by block."""
+def noisy_partition(number: int, packs: Batches, task: RowTask, key: KeyedRandomness) -> Iterator[pa.RecordBatch]:
+    """What a partition, whose rows are packed, sends to all shards, block by block."""
     own = KeyedRandomness(key.subkey(f"partition/{number}"))
     noisy = task.noisy(own)
     try:
-        for block, records in enumerate(partition_table(batches, task.schema).blocks(task.schema, task.block_rows)):
+        for block, records in enumerate(unpacked_blocks(packs, task.block_rows, most_rows=1)):
             yield _dealt(number, block, noisy((block, records)), task.num_shards, own)
     except MicrotomeError as error:
-        yield _batch(_PIECE, [(0, number, 0, 0, b"", b"", str(error))])
+        yield record_batch(_PIECE, [(0, number, 0, 0, b"", b"", str(error))])
 
 
 def null_blocks(numbers: Iterable[int], count: int, task: RowTask, key: KeyedRandomness) -> Iterator[pa.RecordBatch]:
@@ -194,7 +199,7 @@ def _dealt(
     ends = np.cumsum(np.bincount(drawn, minlength=num_shards)).tolist()
     whole = hashlib.blake2b(rows.data, digest_size=16).digest()
     starts = [0, *ends[:-1]]
-    return _batch(
+    return record_batch(
         _PIECE,
         [
             (shard, partition, block, len(rows), whole, grouped[start:end].tobytes(), None)
@@ -213,18 +218,18 @@ def written_shards(
         problem = None
         for piece in own:
             place = piece["partition"], piece["block"]
-            problem = problem or piece["problem"] or (_TWICE if place == last else None)
+            problem = problem or piece["problem"] or (TWICE if place == last else None)
             seen.update(f"{place} {piece['size']} {piece['digest'].hex()}\n".encode())
             parts.append(np.frombuffer(piece["rows"], np.int16))
             last = place
         if problem is not None:
-            yield _batch(_WRITTEN, [(shard, 0, "", b"", "", problem)])
+            yield record_batch(_WRITTEN, [(shard, 0, "", b"", "", problem)])
             continue
         rows = np.concatenate(parts).reshape(-1, task.directions.shape[1])
         order = key.stream("shuffle", shard).permutation(len(rows))
         file = f"{shard_name(shard)}.attempt-{attempt}"
         digest = write_shard(Path(folder) / file, rows[order])
-        yield _batch(_WRITTEN, [(shard, len(rows), digest, seen.digest(), file, None)])
+        yield record_batch(_WRITTEN, [(shard, len(rows), digest, seen.digest(), file, None)])
 
 
 def committed(found: list[dict[str, Any]], num_shards: int, num_rows: int, folder: Path) -> list[Shard]:
@@ -245,17 +250,10 @@ def checked(found: list[dict[str, Any]], num_shards: int, num_rows: int) -> list
     if [one["shard"] for one in found] != list(range(num_shards)):
         raise MicrotomeError("Spark has not written every shard once; nothing is released, start again")
     if len({bytes(one["seen"]) for one in found}) != 1:
-        raise TableError(_UNSTEADY)
+        raise TableError(UNSTEADY)
     if sum(one["rows"] for one in found) != num_rows:
         raise TableError(f"{ORIGIN} changed while it was read; start again with a fixed copy")
     return [Shard(num_rows=one["rows"], digest=one["digest"]) for one in found]
-
-
-_TWICE = "Spark has sent a block twice; nothing is released, start again"
-_UNSTEADY = (
-    f"{ORIGIN} gave other rows, or the same in another order, when a task was run again; write it to Parquet and "
-    "release that"
-)
 
 
 def _maker(task: RowTask) -> Callable[[Batches], Iterator[Any]]:
@@ -283,13 +281,6 @@ def _writer(task: RowTask, folder: str) -> Callable[[Batches], Iterator[Any]]:
         yield from written_shards(batches, folder, task, task.key(), task_context().taskAttemptId())
 
     return write
-
-
-def _batch(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)], schema=schema
-    )
 
 
 def _most_tasks(frame: Any) -> int:

@@ -19,10 +19,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from microtome.errors import MicrotomeError, ParameterError, TableError, together
-from microtome.extras import how_to_install
+from microtome.errors import MicrotomeError, TableError, together
 from microtome.private.aggregating import AggregateTally
-from microtome.private.engines.sql_dialect import DUCKDB, POSTGRES, SqlDialect
+from microtome.private.engines.sql_asked import checked_query, dialect_of
+from microtome.private.engines.sql_dialect import DUCKDB, SqlDialect
+from microtome.private.engines.sql_people import PeopleInSql
 from microtome.private.engines.sql_queries import Questions
 from microtome.private.engines.sql_questions import ENDLESS, MISSING, TOO_LARGE, problem_of
 from microtome.private.histograms import (
@@ -36,11 +37,13 @@ from microtome.private.histograms import (
 )
 from microtome.private.level_tally import LevelTally
 from microtome.private.passes import TableTally, Told
+from microtome.private.people import refuse_changed, refuse_nobodys, refuse_unordered, unit_of
 from microtome.private.profile import Tally
 from microtome.private.searching import SearchTally
 from microtome.private.second_round import TripleTally
-from microtome.private.table import PrivateTable
+from microtome.private.table import Gathered, PrivateTable
 from microtome.schema import Codebook, Column, Schema
+from microtome.schema.view import View
 
 ORIGIN = "the query"
 _SETS_AT_ONCE = 64
@@ -57,14 +60,15 @@ def sql_table(connection: Any, query: str) -> PrivateTable:
         connection: An open connection of ``duckdb`` or ``psycopg``, in no transaction.
         query: One SELECT, or the name of a table. Every row that it gives is a record.
     """
-    dialect = _dialect_of(connection)
-    counter = SqlCounter(connection=connection, query=_checked_query(query, dialect), dialect=dialect)
+    dialect = dialect_of(connection)
+    counter = SqlCounter(connection=connection, query=checked_query(query, dialect), dialect=dialect)
     return PrivateTable(
         origin=ORIGIN,
         types=dict.fromkeys(counter.families(), pa.null()),
         num_rows=None,
         stream=_refuse_streaming,
         counter=counter,
+        gatherer=SqlGatherer(counter=counter),
     )
 
 
@@ -77,12 +81,15 @@ class SqlCounter:
         query: What gives the rows.
         dialect: How to ask.
         asked: Called after every question.
+        people: Whose rows are kept, and which, where they are of people: the schema, what is measured of it, and the
+            key of the lots.
     """
 
     connection: Any
     query: str
     dialect: SqlDialect
     asked: Callable[[], None] = lambda: None
+    people: tuple[Schema, View, bytes] | None = None
 
     def num_rows(self) -> None:
         """Nothing is asked of the rows before the promise is reserved."""
@@ -101,6 +108,8 @@ class SqlCounter:
     def held(self) -> Iterator[None]:
         """The table as it is now, for as long as a release takes."""
         with self._transaction(self.dialect.begin):
+            if self.people is not None:
+                self._check_people(self._people(*self.people))
             yield
 
     def fill(self, tally: TableTally, schema: Schema, block_rows: int, told: Told) -> int:
@@ -112,30 +121,53 @@ class SqlCounter:
         return rows
 
     def _fill(self, tally: TableTally, schema: Schema) -> int:
-        questions = Questions.of(self.query, schema, self._families_now(schema), self.dialect)
-        rows = int(self._ask(questions.number_of_rows())[0][0])
+        questions = self._questions(schema)
+        rows, records = map(int, self._ask(questions.rows)[0])
         match tally:
             case SearchTally():
                 self._check(questions, tally)
                 parts = self._histograms(questions, tally.questions)
             case Tally():
                 parts = [pa.array([rows]), *self._histograms(questions, tally.questions)]
-            case LevelTally(codebook=codebook, counts=AggregateTally() as pairs):
-                parts = [pa.array([rows]), self._pairs(questions, codebook, pairs)]
+            case LevelTally(codebook=codebook, counts=AggregateTally() as pairs, steps=steps):
+                parts = [pa.array([rows]), self._pairs(questions, codebook, pairs, steps)]
             case LevelTally(codebook=codebook, counts=TripleTally() as triples):
                 parts = [self._triples(questions, codebook, triples)]
             case _:
                 raise MicrotomeError(f"{type(tally).__name__} is not counted in a database; nothing is released")
         tally.add_parts(iter(parts))
-        return rows
+        return records
 
-    def _families_now(self, schema: Schema) -> list[str | None]:
+    def _questions(self, schema: Schema) -> Questions:
+        if self.people is not None:
+            return Questions.of_people(self._people(*self.people))
+        return Questions.of(self.query, schema, self._families_now(schema.names), self.dialect)
+
+    def _people(self, schema: Schema, view: View, key: bytes) -> PeopleInSql:
+        families = self._families_now([*schema.names, unit_of(schema).key])
+        return PeopleInSql.of(self.query, schema, view, families, key, self.dialect)
+
+    def _check_people(self, people: PeopleInSql) -> None:
+        """Refuse what rows of people are refused for, before any noise is drawn."""
+        unit = people.unit
+        rows, nobodys, broken = map(int, self._ask(people.unowned())[0])
+        if broken:
+            raise TableError(
+                f"{ORIGIN}: column {unit.key!r} is a key, and not all of its values can be: keys are texts, whole "
+                "numbers below 2^53, days or times"
+            )
+        refuse_nobodys(nobodys, rows, unit.key, ORIGIN)
+        if unit.order is not None:
+            refuse_unordered(int(self._ask(people.unordered())[0][0]), unit.order)
+        refuse_changed([name for name in unit.constant if int(self._ask(people.changes(name))[0][0])])
+
+    def _families_now(self, names: Sequence[str]) -> list[str | None]:
         """Types within the transaction; columns that are gone by now are refused."""
         found = dict(self._described(f"SELECT * FROM ({self.query}) AS asked LIMIT 0"))
-        absent = [repr(name) for name in schema.names if name not in found]
+        absent = [repr(name) for name in names if name not in found]
         if absent:
             raise TableError(f"{ORIGIN} gives no column {', '.join(absent)} any more; start again")
-        return [self.dialect.types.get(found[name]) for name in schema.names]
+        return [self.dialect.types.get(found[name]) for name in names]
 
     def _check(self, questions: Questions, tally: SearchTally) -> None:
         """Refuse what the first pass refuses, before any noise is drawn."""
@@ -171,16 +203,19 @@ class SqlCounter:
             case _:
                 raise MicrotomeError("a histogram is not counted in a database; nothing is released")
 
-    def _pairs(self, questions: Questions, codebook: Codebook, tally: AggregateTally) -> pa.Array:
-        plan, starts = tally.plan, [block.start for block in codebook.blocks]
-        counts = np.zeros((plan.num_parts, codebook.dim, codebook.dim), np.int64)
+    def _pairs(self, questions: Questions, codebook: Codebook, tally: AggregateTally, steps: Sequence[int]) -> pa.Array:
+        plan, full = tally.plan, tally.codebook
+        starts = [block.start for block in full.blocks]
+        counts = np.zeros((plan.num_parts, full.dim, full.dim), np.int64)
         if plan.focus is not None:
             part = _mapped(f"level_{plan.focus}", plan.groups)
         else:
             part = "0" if plan.pivot is None else f"level_{plan.pivot}"
         levels = [questions.cell(place, code.cells, code.levels) for place, code in enumerate(codebook.codes)]
-        for group in _chunks(_pair_sets(codebook)):
-            for places, values, number in self._tables(questions, levels, part, group):
+        for group in _chunks(_pair_sets(full)):
+            for places, values, number in self._tables(
+                questions, levels, part, group, [(place, codebook.codes[place].num_levels) for place in steps]
+            ):
                 *own, last = (starts[place] + value for place, value in zip(places, values[1:], strict=True))
                 first = own[0] if own else last
                 counts[values[0], first, last] = counts[values[0], last, first] = number
@@ -199,15 +234,21 @@ class SqlCounter:
         return pa.array(counts.ravel())
 
     def _tables(
-        self, questions: Questions, levels: list[str], part: str, sets: Sequence[tuple[int, ...]]
+        self,
+        questions: Questions,
+        levels: list[str],
+        part: str,
+        sets: Sequence[tuple[int, ...]],
+        steps: Sequence[tuple[int, int]] = (),
     ) -> Iterator[tuple[tuple[int, ...], list[int], int]]:
         """Cells of some tables of levels that are not empty: columns, part and levels, and their number."""
         used = sorted({place for one in sets for place in one})
-        for row in self._ask(questions.tables(levels, part, sets, used)):
+        for row in self._ask(questions.tables(levels, part, sets, used, steps)):
             found = [(place, int(level)) for place, level in zip(used, row[1:-1], strict=True) if level is not None]
             wrong = [(place, level) for place, level in found if level < 0]
             if wrong:
-                raise problem_of(questions.columns[wrong[0][0]].column, wrong[0][1])
+                place = [*range(len(levels)), *(base for base, _ in steps)][wrong[0][0]]
+                raise problem_of(questions.columns[place].column, wrong[0][1])
             yield tuple(place for place, _ in found), [int(row[0]), *(level for _, level in found)], int(row[-1])
 
     @contextmanager
@@ -250,6 +291,20 @@ class SqlCounter:
             return self.connection.execute(statement)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SqlGatherer:
+    """Has a database bring the rows of people together, in every query anew."""
+
+    counter: SqlCounter
+
+    @contextmanager
+    def people(
+        self, schema: Schema, view: View, key: bytes, told: Told, *, count_is_public: bool
+    ) -> Iterator[Gathered]:
+        """The rows that are kept; nothing is asked of them before the promise is reserved."""
+        yield Gathered(counter=replace(self.counter, people=(schema, view, key)), writer=None, num_people=None)
+
+
 def _num_queries(tally: TableTally) -> int:
     """How often the database is asked for a tally, beside the number of rows."""
     match tally:
@@ -257,8 +312,8 @@ def _num_queries(tally: TableTally) -> int:
             return len(tally.checked) + len(tally.questions)
         case Tally():
             return len(tally.questions)
-        case LevelTally(codebook=codebook, counts=AggregateTally()):
-            return len(_chunks(_pair_sets(codebook)))
+        case LevelTally(counts=AggregateTally() as pairs):
+            return len(_chunks(_pair_sets(pairs.codebook)))
         case LevelTally(counts=TripleTally() as triples):
             return len(_chunks(list(triples.candidates)))
         case _:
@@ -309,43 +364,6 @@ def _mapped(level: str, groups: NDArray[np.int64]) -> str:
 
 def _chunks(sets: Sequence[tuple[int, ...]]) -> list[Sequence[tuple[int, ...]]]:
     return [sets[first : first + _SETS_AT_ONCE] for first in range(0, len(sets), _SETS_AT_ONCE)]
-
-
-def _dialect_of(connection: Any) -> SqlDialect:
-    module = type(connection).__module__.split(".")[0]
-    known = {"duckdb": DUCKDB, "_duckdb": DUCKDB, "psycopg": POSTGRES}
-    if module not in known:
-        raise ParameterError(
-            f"connection is {type(connection).__name__} of {module}; it must be one of duckdb.connect(…) or "
-            "psycopg.connect(…)"
-        )
-    return known[module]
-
-
-def _checked_query(query: str, dialect: SqlDialect) -> str:
-    """One SELECT that gives the same rows whenever it is asked, and a record's whatever others there are."""
-    try:
-        import sqlglot
-        from sqlglot import exp
-    except ImportError:
-        raise ParameterError(f"sqlglot is not installed; {how_to_install('sqlglot')}") from None
-    try:
-        statements = sqlglot.parse(query, dialect=dialect.name)
-    except sqlglot.errors.SqlglotError as error:
-        raise ParameterError(f"query {query!r} is not understood: {str(error).splitlines()[0]}") from None
-    match statements:
-        case [exp.Column() as name]:
-            return f"SELECT * FROM {name.sql(dialect=dialect.name)}"
-        case [exp.Query() as asked]:
-            unsteady = asked.find(exp.Rand, exp.TableSample, exp.Limit, exp.Fetch)
-            if unsteady is not None:
-                raise ParameterError(
-                    f"query has {unsteady.sql(dialect=dialect.name).strip()!r}: which rows it gives is a matter of "
-                    "chance, or of other rows; leave it out"
-                )
-            return query.strip().rstrip(";")
-        case _:
-            raise ParameterError(f"query is {query!r}; it must be one SELECT, or the name of a table")
 
 
 def _refuse_streaming(_: Sequence[Column]) -> Iterator[pa.RecordBatch]:

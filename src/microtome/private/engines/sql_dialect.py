@@ -20,12 +20,15 @@ class SqlDialect:
         name: What sqlglot calls it.
         double: The type of 64-bit floats.
         whole: The type of 64-bit whole numbers.
+        varchar: The type of texts.
         as_text: A text compared byte by byte, whatever its column says.
+        sha256: The SHA-256 of a text in UTF-8, in hexadecimal digits.
         is_nan: Whether a float is not a number.
         days: A date as days since 1970.
         microseconds: A timestamp, one with a zone, or a time of day, as microseconds, by the name of its family.
         round_even: A float as the nearest whole one, the even of two.
         bucket: The bucket of a float (``histograms.buckets``) of so many.
+        bits: A float's bits as a whole number.
         begin: Statements that hold the table as it is now, and fix what values look like.
         types: Families of its types, by the name, or the number, that its driver gives them.
     """
@@ -33,12 +36,15 @@ class SqlDialect:
     name: str
     double: str
     whole: str
+    varchar: str
     as_text: Callable[[str], str]
+    sha256: Callable[[str], str]
     is_nan: Callable[[str], str]
     days: Callable[[str], str]
     microseconds: dict[str, Callable[[str], str]]
     round_even: Callable[[str], str] | None = None
     bucket: Callable[[str, int], str] | None = None
+    bits: Callable[[str], str] | None = None
     begin: tuple[str, ...] = ()
     types: dict[str, str] = field(default_factory=dict)
 
@@ -89,12 +95,15 @@ DUCKDB = SqlDialect(
     name="duckdb",
     double="DOUBLE",
     whole="BIGINT",
+    varchar="VARCHAR",
     as_text=lambda value: f"CAST(encode({value}) AS BLOB)",
+    sha256=lambda text: f"sha256({text})",
     is_nan=lambda value: f"isnan({value})",
     days=lambda value: f"CASE WHEN isfinite({value}) THEN date_diff('day', DATE '1970-01-01', {value}) END",
     microseconds={name: lambda value: f"epoch_us({value})" for name in ("timestamp", "timestamptz", "time")},
     round_even=lambda value: f"round_even({value}, 0)",
     bucket=_duckdb_bucket,
+    bits=lambda number: f"CAST(CAST({number} AS BIT) AS BIGINT)",
     types={
         **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "whole"),
         "DOUBLE": "double",
@@ -110,7 +119,9 @@ POSTGRES = SqlDialect(
     name="postgres",
     double="DOUBLE PRECISION",
     whole="BIGINT",
+    varchar="TEXT",
     as_text=lambda value: f'({value} COLLATE "C")',
+    sha256=lambda text: f"encode(sha256(convert_to({text}, 'UTF8')), 'hex')",
     is_nan=lambda value: f"({value} = CAST('NaN' AS DOUBLE PRECISION))",
     days=lambda value: f"CASE WHEN isfinite({value}) THEN {value} - DATE '1970-01-01' END",
     microseconds={
@@ -120,6 +131,7 @@ POSTGRES = SqlDialect(
     },
     round_even=lambda value: f"round({value})",
     bucket=_postgres_bucket,
+    bits=lambda number: f"('x' || encode(float8send({number}), 'hex'))::bit(64)::bigint",
     begin=(
         "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
         "SET LOCAL standard_conforming_strings = on",
@@ -145,7 +157,9 @@ SPARK = SqlDialect(
     name="spark",
     double="DOUBLE",
     whole="BIGINT",
+    varchar="STRING",
     as_text=lambda value: f"CAST({value} AS BINARY)",
+    sha256=lambda text: f"sha2({text}, 256)",
     is_nan=lambda value: f"isnan({value})",
     days=lambda value: f"datediff({value}, DATE '1970-01-01')",
     microseconds={"timestamptz": lambda value: f"unix_micros({value})"},
@@ -154,7 +168,9 @@ BIGQUERY = SqlDialect(
     name="bigquery",
     double="FLOAT64",
     whole="INT64",
+    varchar="STRING",
     as_text=lambda value: f"CAST({value} AS BYTES)",
+    sha256=lambda text: f"TO_HEX(SHA256({text}))",
     is_nan=lambda value: f"IS_NAN({value})",
     days=lambda value: f"DATE_DIFF({value}, DATE '1970-01-01', DAY)",
     microseconds={"timestamptz": lambda value: f"UNIX_MICROS({value})"},
@@ -163,7 +179,9 @@ SNOWFLAKE = SqlDialect(
     name="snowflake",
     double="DOUBLE",
     whole="BIGINT",
+    varchar="VARCHAR",
     as_text=lambda value: f"TO_BINARY({value}, 'UTF-8')",
+    sha256=lambda text: f"SHA2({text}, 256)",
     is_nan=lambda value: f"({value} = CAST('NaN' AS DOUBLE))",
     days=lambda value: f"DATEDIFF('day', DATE '1970-01-01', {value})",
     microseconds={"timestamp": lambda value: f"DATE_PART(EPOCH_MICROSECOND, {value})"},

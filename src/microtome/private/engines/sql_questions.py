@@ -13,9 +13,9 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.errors import TableError
+from microtome.errors import TableError, together
 from microtome.private.engines.sql_dialect import SqlDialect
-from microtome.schema import CategoryCells, Cells, Column, NumberCells, RoundingClasses
+from microtome.schema import CategoryCells, Cells, Column, NumberCells, RoundingClasses, Schema
 
 MISSING, ENDLESS, OUTSIDE, TOO_LARGE = -1, -2, -3, -4
 _PROBLEMS = {
@@ -80,6 +80,16 @@ class ColumnInSql:
             raise TableError(f"column {column.name!r}: categories of times are not counted in a database; cast to text")
         return cls(place=place, column=column, family=str(family), dialect=dialect)
 
+    @classmethod
+    def all_of(cls, schema: Schema, families: Sequence[str | None], dialect: SqlDialect) -> tuple[ColumnInSql, ...]:
+        """Those of a schema; all columns that cannot be counted are named."""
+        columns = []
+        with together() as attempts:
+            for place, (column, family) in enumerate(zip(schema.columns, families, strict=True)):
+                with attempts:
+                    columns.append(cls.of(place, column, family, dialect))
+        return tuple(columns)
+
     @property
     def value(self) -> str:
         """The value as it is, in what ``defined`` gives."""
@@ -104,14 +114,34 @@ class ColumnInSql:
     @property
     def as_number(self) -> str:
         """How the number is made from the value."""
+        return f"CAST({self._counted} AS {self.dialect.double})"
+
+    @property
+    def _counted(self) -> str:
+        """Days or microseconds of a time, and any other value as it is."""
         match self.family:
             case "date":
-                counted = self.dialect.days(self.value)
+                return self.dialect.days(self.value)
             case "timestamp" | "timestamptz" | "time":
-                counted = self.dialect.microseconds[self.family](self.value)
+                return self.dialect.microseconds[self.family](self.value)
             case _:
-                counted = self.value
-        return f"CAST({counted} AS {self.dialect.double})"
+                return self.value
+
+    @property
+    def as_plain_text(self) -> str:
+        """The text by which ``row_choice`` tells a value from others."""
+        match self.family:
+            case "text":
+                return self.value
+            case "boolean":
+                return f"CASE WHEN {self.value} THEN 'true' ELSE 'false' END"
+            case "double":
+                if self.dialect.bits is None:
+                    raise self._not_here("lots of rows")
+                plain = self.dialect.bits(f"{self.value} + {self.dialect.number(0.0)}")
+            case _:
+                plain = self._counted
+        return f"CAST({plain} AS {self.dialect.varchar})"
 
     @property
     def as_clipped(self) -> str:
@@ -235,13 +265,17 @@ class ColumnInSql:
         return f"{refused}ELSE {_halved(self.clipped, runs, self.dialect)}"
 
 
-def defined(query: str, columns: Sequence[ColumnInSql]) -> str:
-    """The query with values, numbers and numbers cut to bounds under names of our own."""
-    measured = [one for one in columns if not one.column.kind.is_categorical]
+def named(query: str, columns: Sequence[ColumnInSql], also: str = "") -> str:
+    """The query with values under names of our own."""
     values = ", ".join(f"{one.dialect.identifier(one.column.name)} AS {one.value}" for one in columns)
+    return f"SELECT {values}{also} FROM ({query}) AS asked"
+
+
+def numbered(inner: str, columns: Sequence[ColumnInSql]) -> str:
+    """What has such values, with numbers and numbers cut to bounds."""
+    measured = [one for one in columns if not one.column.kind.is_categorical]
     numbers = "".join(f", {one.as_number} AS {one.number}" for one in measured)
     clipped = "".join(f", {one.as_clipped} AS {one.clipped}" for one in measured)
-    inner = f"SELECT {values} FROM ({query}) AS asked"
     return f"SELECT counted.*{clipped} FROM (SELECT named.*{numbers} FROM ({inner}) AS named) AS counted"
 
 

@@ -1,4 +1,5 @@
 SELECT
+  COUNT(*),
   COUNT(*)
 FROM (
   SELECT
