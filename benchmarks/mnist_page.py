@@ -64,7 +64,7 @@ def _table(runs: list[dict[str, Any]], classifier: str) -> str:
     rows = []
     for method in ["real images", *LINES, *TABLED]:
         cells = [
-            "–" if not (values := _values(runs, method, epsilon, classifier)) else _spread(values)
+            "–" if not (values := _values(runs, method, epsilon, classifier)) else spread(values)
             for epsilon in epsilons
         ]
         if set(cells) != {"–"}:
@@ -72,7 +72,8 @@ def _table(runs: list[dict[str, Any]], classifier: str) -> str:
     return table(["", *(f"ε = {'∞' if epsilon == INFINITE else format(epsilon, 'g')}" for epsilon in epsilons)], rows)
 
 
-def _spread(values: list[float]) -> str:
+def spread(values: list[float]) -> str:
+    """Mean, and standard deviation with the number of runs where there are several."""
     return f"{mean(values):.3f}" + (f" ± {stdev(values):.3f} ({len(values)})" if len(values) > 1 else "")
 
 

@@ -20,6 +20,7 @@ from comparison import Comparison
 from comparison_page import sections, table
 from comparison_plots import page
 from drafted_page import section as drafted_section
+from image_routes_page import section as image_routes_section
 from linked_results import section as linked_section
 from mnist_page import section as mnist_section
 from quality_plot import section as quality_section
@@ -44,6 +45,7 @@ def main() -> None:
     parts += _choices()
     parts += _losses(records)
     parts += mnist_section()
+    parts += image_routes_section()
     parts += adaptation_section()
     parts += _throughput()
     parts += _sampling()
