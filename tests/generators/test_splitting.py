@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from microtome.generators import MixtureGenerator, MixtureSettings, RowLayout
+from microtome.generators import MixtureGenerator, MixtureSettings, RowLayout, splitting
 from microtome.generators.splitting import Support, split
 
 BLOCKS = ((0, 4), (4, 6), (6, 9))
@@ -60,3 +60,13 @@ def test_margins_stay(mixture: MixtureGenerator) -> None:
     parts.match_margins(wanted[None], torch.Generator())
     assert torch.allclose(parts.weights().float() @ parts.components(), wanted, atol=1e-4)
     assert float(table(parts, 0, 1)[~FOLLOWS.together].sum()) < 1e-9
+
+
+def test_parts_are_bounded_and_keep_what_cannot_be_apart(
+    mixture: MixtureGenerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(splitting, "_MOST_PARTS", 20)
+    parts = split(mixture, [FOLLOWS, FOLLOWS])
+    assert len(mixture.logits) < len(parts.logits) <= 20
+    assert float(table(parts, 0, 1)[~FOLLOWS.together].sum()) < 1e-12
+    assert torch.allclose(table(parts, 2, 2).sum(dim=0), table(mixture, 2, 2).sum(dim=0))

@@ -24,6 +24,8 @@ from microtome.generators.mixture import MixtureGenerator
 
 _LEAST_PART = 0.01
 """Share of a component's largest part below which another is left out."""
+_MOST_PARTS = 16_384
+"""Parts of all components together, unless there were more of these: rows of people are weighed by each of them."""
 _ROUNDS = 50
 _TINY = torch.finfo(torch.float32).tiny
 
@@ -47,8 +49,9 @@ def split(mixture: MixtureGenerator, supports: Sequence[Support]) -> MixtureGene
     """A mixture with the same columns in which no component has levels together that cannot be."""
     with torch.no_grad():
         levels, weights = mixture.components().double(), mixture.weights()
+        most = max(_MOST_PARTS, len(levels))
         for support in supports:
-            levels, weights = _split(levels, weights, support)
+            levels, weights = _split(levels, weights, support, most)
         settings = replace(mixture.settings, components=len(levels))
         parts = MixtureGenerator(mixture.layout, torch.ones(1, mixture.layout.dim), settings)
         parts.logits.copy_(levels.clamp_min(_TINY).log())
@@ -57,15 +60,15 @@ def split(mixture: MixtureGenerator, supports: Sequence[Support]) -> MixtureGene
 
 
 def _split(
-    levels: Float[Tensor, "k d"], weights: Float[Tensor, " k"], support: Support
+    levels: Float[Tensor, "k d"], weights: Float[Tensor, " k"], support: Support, most: int
 ) -> tuple[Float[Tensor, "l d"], Float[Tensor, " l"]]:
-    """All parts of all components."""
+    """All parts of all components, up to so many."""
     patterns, group = np.unique(support.together.numpy(), axis=0, return_inverse=True)
     columns = torch.tensor(patterns).double()
     rows = torch.nn.functional.one_hot(torch.tensor(group)).T.double()
     held = levels[:, support.rows] @ rows.T
     shares = held * (levels[:, support.columns] @ columns.T)
-    kept = shares >= _LEAST_PART * shares.amax(dim=1, keepdim=True)
+    kept = _kept(shares, weights, most)
     shares = _scaled(shares * kept, weights, weights @ held)
     component, part = kept.nonzero(as_tuple=True)
     found = levels[component]
@@ -73,6 +76,21 @@ def _split(
         cut = found[:, block] * members[part]
         found[:, block] = cut / cut.sum(dim=1, keepdim=True).clamp_min(_TINY)
     return found, shares[component, part]
+
+
+def _kept(shares: Float[Tensor, "k g"], weights: Float[Tensor, " k"], most: int) -> Bool[Tensor, "k g"]:
+    """Which parts are kept: the largest of every component, and of the others the heaviest, so many in all."""
+    largest = shares.amax(dim=1, keepdim=True)
+    kept = shares >= _LEAST_PART * largest
+    if int(kept.sum()) <= most:
+        return kept
+    first = shares == largest
+    heavy = torch.where(kept & ~first, weights[:, None] * shares / largest.clamp_min(_TINY), 0.0)
+    room = max(most - int(first.sum()), 0)
+    chosen = heavy.ravel().topk(room).indices
+    heaviest = torch.zeros(heavy.numel(), dtype=torch.bool)
+    heaviest[chosen] = True
+    return first | (heaviest.reshape(heavy.shape) & kept)
 
 
 def _scaled(
