@@ -28,6 +28,7 @@ from microtome.schema import (
     code_from_counts,
 )
 from microtome.schema.category_code import _json_type
+from microtome.schema.grid import initial_cells
 from support import FixedRandomness, levels_of, people, people_schema, searched
 
 LOUD, QUIET = 0.05, 50.0
@@ -292,3 +293,22 @@ def test_categories_have_no_rounding() -> None:
     given = CellCounts(column=column, counts=np.array([3.0, 4.0]), noise_scale=1.0, total=7.0)
     with pytest.raises(SchemaError, match="categories are not rounded"):
         code_from_counts(cells, given, rounding=(np.array([1.0]), 1.0))
+
+
+def test_cells_that_the_noise_hides_are_averaged_around_common_numbers() -> None:
+    column = Column(name="amount", kind=Kind.FLOAT, bounds=(0.0, 60_000.0), missing=False)
+    cells = initial_cells(column)
+    assert isinstance(cells, NumberCells)
+    rng, noise = np.random.default_rng(0), 10.0
+    low, high = cells.edges[:-1], cells.edges[1:]
+    exact = np.where((low >= 5_000) & (high <= 35_000), 8.0, 0.0) * (high - low) / np.diff(cells.edges).max()
+    given = CellCounts(
+        column=column,
+        counts=exact + rng.normal(0.0, noise, len(exact)),
+        noise_scale=noise,
+        total=float(exact.sum()),
+    )
+    code = code_from_counts(cells, given)
+    thirds = [(low >= start) & (high <= start + 10_000) for start in (5_000, 15_000, 25_000)]
+    assert [float(code.margins[third].sum()) for third in thirds] == pytest.approx([1 / 3] * 3, abs=0.12)
+    assert (code.margins[thirds[1]] > 0).mean() > 0.9

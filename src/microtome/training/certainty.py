@@ -5,9 +5,9 @@ records, as far as the noise lets tell. Errors by cell do not mind a little in e
 know has its price (``AggregateLoss``): a mixture left to these blurs what is certain. So every record outside of the
 full cells of such a table is charged for by itself.
 
-That a cell is not full is no evidence by itself: under strong noise cells of few records never are. What is left out has
-to be missed, cell by cell or in all cells of few records together: there are clearly fewer records than there would be
-if the columns were independent.
+That a cell is not full is no evidence by itself: under strong noise cells of few records never are. What is left out
+has to be missed, cell by cell or in all cells of few records together: there are clearly fewer records than there would
+be if the columns were independent.
 """
 
 from __future__ import annotations
