@@ -112,8 +112,8 @@ def _aim(runs: list[Run]) -> str:
     return (
         f"Across links *linked* is {1 - ours / apart:.0%} below *one by one* and {1 - ours / dealt:.0%} below "
         "*children independent*; the aim is a third. A third below the latter would be "
-        f"{dealt * 2 / 3:.3f}, where chance alone is {floor:.3f}. Of what is beyond chance *linked* is {1 - (ours - floor) / (apart - floor):.0%} and "
-        f"{1 - (ours - floor) / (dealt - floor):.0%} below."
+        f"{dealt * 2 / 3:.3f}, where chance alone is {floor:.3f}. Of what is beyond chance *linked* is "
+        f"{1 - (ours - floor) / (apart - floor):.0%} and {1 - (ours - floor) / (dealt - floor):.0%} below."
     )
 
 

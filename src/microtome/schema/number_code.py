@@ -22,9 +22,6 @@ from microtome.schema.margins import falling_tails, number_levels
 from microtome.schema.rounding import RoundedCells, Rounding
 from microtome.schema.smoothing import smoothed
 
-_EVEN = 0.9
-"""Part of the widest cell that one of the same width has at least: next to a single number there is a little less."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NumberCode(ColumnCode):
@@ -169,20 +166,10 @@ def _margins(
 ) -> NDArray[np.float64]:
     """Shares of cells. Where noise hides single cells they are averaged, and tails of numbers fall."""
     counts, kept = counts.copy(), np.ones(len(cells), dtype=bool)
-    even = _are_even(cells)
-    if even is not None:
-        counts[: cells.num_values][even] = smoothed(counts[: cells.num_values][even], noise_scale)
-    counts[: cells.num_values] = falling_tails(counts[: cells.num_values], noise_scale)
+    counts[: cells.num_values] = falling_tails(*smoothed(counts[: cells.num_values], cells.edges, noise_scale))
     if learns:
         kept[: cells.num_values] = _are_held(cells, counts[: cells.num_values], noise_scale)
     return shares_of_kept(cells, counts, kept, noise_scale, total)
-
-
-def _are_even(cells: NumberCells) -> NDArray[np.bool_] | None:
-    """Cells of one width side by side, single numbers between them left out; ``None`` if widths differ."""
-    widths = np.diff(cells.edges)
-    even: NDArray[np.bool_] = widths >= _EVEN * widths.max()
-    return even if bool((even | cells.singletons()).all()) else None
 
 
 def _are_held(cells: NumberCells, counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.bool_]:
