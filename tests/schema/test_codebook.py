@@ -28,6 +28,8 @@ from microtome.schema import (
     code_from_counts,
 )
 from microtome.schema.category_code import _json_type
+from microtome.schema.grid import initial_cells
+from microtome.schema.margins import project_to_simplex
 from support import FixedRandomness, levels_of, people, people_schema, searched
 
 LOUD, QUIET = 0.05, 50.0
@@ -292,3 +294,22 @@ def test_categories_have_no_rounding() -> None:
     given = CellCounts(column=column, counts=np.array([3.0, 4.0]), noise_scale=1.0, total=7.0)
     with pytest.raises(SchemaError, match="categories are not rounded"):
         code_from_counts(cells, given, rounding=(np.array([1.0]), 1.0))
+
+
+def test_cells_that_the_noise_hides_are_averaged() -> None:
+    column = Column(name="amount", kind=Kind.FLOAT, bounds=(0.0, 60_000.0), missing=False)
+    cells = initial_cells(column)
+    assert isinstance(cells, NumberCells)
+    rng, noise = np.random.default_rng(0), 10.0
+    low, high = cells.edges[:-1], cells.edges[1:]
+    exact = np.where((low >= 5_000) & (high <= 35_000), 8.0, 0.0) * (high - low) / np.diff(cells.edges).max()
+    given = CellCounts(
+        column=column,
+        counts=exact + rng.normal(0.0, noise, len(exact)),
+        noise_scale=noise,
+        total=float(exact.sum()),
+    )
+    code = code_from_counts(cells, given)
+    middle = (low >= 10_000) & (high <= 30_000)
+    raw = project_to_simplex(given.counts, given.total)
+    assert (raw[middle] > 0).mean() < 0.8 < (code.margins[middle] > 0).mean()

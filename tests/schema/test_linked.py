@@ -12,6 +12,7 @@ import pytest
 
 from microtome.errors import SchemaError
 from microtome.schema import LinkedSchema
+from microtome.schema.linked_view import linked_views
 from microtome.schema.unit import Unit
 
 KEY = {"action": "surrogate", "dtype": "int64"}
@@ -96,6 +97,24 @@ def test_tables_are_kept_parents_first() -> None:
     assert bank.max_rows_of_person("order") == 2 * 1 * 5
     assert bank.max_rows_of_person("client") == 1
     assert set(bank.links) == {"disp", "account", "order"}
+
+
+def test_numbers_that_are_settled_are_counted_with_nothing() -> None:
+    card = {"table": "card", "parent": "disp", "foreign_key": "disp_id", "cardinality": "1:1"}
+    columns = [{"name": "disp_id", **KEY}, {"name": "gold", "kind": "boolean", "missing": "never"}]
+    document = changed(disp={"max_rows": 1})
+    document["tables"].append({**card, "columns": columns})
+    views = linked_views(LinkedSchema.from_dict(document))
+    assert views["client"].view.settled == ("number of disp",)
+    assert set(views["disp"].view.settled) == {"number of account", "client: number of disp"}
+    told = {"client: number of disp", "disp: role", "disp: number of account"}
+    assert set(views["account"].view.settled) == set(views["order"].view.settled) == told
+    assert set(views["card"].view.settled) == {"client: number of disp", "disp: number of card"}
+    for one in views.values():
+        measured, names = one.view.measured_pairs(), one.view.schema.names
+        assert not any(measured[names.index(name)].any() for name in one.view.settled)
+    order = views["order"].view
+    assert order.measured_pairs()[order.schema.names.index("account: number of order")].any()
 
 
 def test_what_refers_to_a_public_table_has_its_keys_for_categories() -> None:

@@ -72,6 +72,28 @@ def test_a_level_of_few_records_goes_with_its_fullest_cell() -> None:
     assert together.tolist() == [[True, False, False], [False, True, False], [True, True, True]]
 
 
+def shown(together: np.ndarray, table: np.ndarray, exact: np.ndarray, noise: float, missing: int | None) -> np.ndarray:
+    both = certainty._both_there(exact.shape, (missing, missing))
+    expected = certainty._expected(table, (exact.sum(axis=1), exact.sum(axis=0)), both)
+    return certainty._shown(together, table, noise, expected, both)
+
+
+def test_few_records_under_strong_noise_are_no_certainty() -> None:
+    """Most people have no loan; those of the others have two ends, whatever they are for."""
+    noise, draws = 60.0, np.random.default_rng(3)
+    exact = np.array([[100.0, 100.0, 0.0], [40.0, 40.0, 0.0], [0.0, 0.0, 4600.0]])
+    for _ in range(50):
+        found = shown(np.eye(3) > 0, exact + draws.normal(0.0, noise, exact.shape), exact, noise, 2)
+        assert found[:2, :2].all()
+
+
+def test_what_is_missed_in_many_cells_together_is_left_out() -> None:
+    exact = np.kron(np.eye(20), np.full((4, 1), 70.0))
+    follows, noise = exact > 0, np.random.default_rng(4).normal(0.0, 10.0, exact.shape)
+    assert (shown(follows, exact + noise, exact, 10.0, None) == follows).all()
+    assert shown(follows, 3.5 + noise, exact, 10.0, None).all()
+
+
 def test_only_the_table_of_both_is_charged_for(release: AggregatesRelease) -> None:
     assert len(Certainty(release, 100).supports) == 1
 

@@ -5,6 +5,9 @@ view of another table has a record for each of its rows, with its own attributes
 and the attributes of its ancestors; a parent without rows has a record in which everything of its own is missing. So
 each view has all people, with weights that sum to one, and what a view inherits is distributed there as in the view
 that it is from: nothing has to be measured twice.
+
+Some numbers of rows are settled by other columns: that of a link that always has one, of what a link owns, which its
+own column tells, and, beside the columns of a row, whether there is that row. What is settled is counted with nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ def linked_views(schema: LinkedSchema) -> dict[str, LinkedView]:
         counts = {child.name: f"number of {child.name}" for child in schema.children(table.name)}
         numbers = [_number(counts[child.name], child.parent) for child in schema.children(table.name) if child.parent]
         if table.parent is None:
-            view = View(schema=_with(table, (*table.schema.columns, *numbers)))
+            schema_of = _with(table, (*table.schema.columns, *numbers))
+            view = View(schema=schema_of, settled=tuple(_settled_numbers(table, counts, schema)))
             views[table.name] = LinkedView(table=table, view=view, counts=counts)
         else:
             views[table.name] = _below(table, table.parent, views[table.parent.table], schema, counts, numbers)
@@ -95,6 +99,10 @@ def _below(
         gap=gap,
         inherited=tuple(handed.values()),
         certain=tuple(column.name for column in (*own, *derived) if not column.missing or column.name == gap),
+        settled=(
+            *_settled_numbers(table, counts, schema),
+            *(handed[name] for name in sources if name in _telling(parent, rows) or name in above.view.settled),
+        ),
     )
     return LinkedView(table=table, view=view, counts=counts, sources=sources)
 
@@ -103,6 +111,23 @@ def _inherited(above: LinkedView, rows: str) -> tuple[str, ...]:
     """What a table has of the one above: its attributes, those that it has inherited, and the number of rows."""
     derived = {above.view.start, above.view.first, above.view.gap, *above.counts.values()} - {rows}
     return tuple(name for name in above.view.schema.names if name not in derived)
+
+
+def _settled_numbers(table: LinkedTable, counts: Mapping[str, str], schema: LinkedSchema) -> list[str]:
+    """Numbers of rows that are always the same, or that a column of the table tells."""
+    parents = {child.name: child.parent for child in schema.children(table.name)}
+    return [
+        counts[name]
+        for name, parent in parents.items()
+        if parent is not None and (parent.owner is not None or parent.min_rows == parent.most)
+    ]
+
+
+def _telling(parent: Parent, rows: str) -> set[str]:
+    """Columns of the table above that tell, where there can be one row at most, whether it is there."""
+    if parent.most > 1:
+        return set()
+    return {rows} if parent.owner is None else {rows, parent.owner[0]}
 
 
 def _number(name: str, parent: Parent) -> Column:

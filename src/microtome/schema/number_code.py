@@ -20,6 +20,7 @@ from microtome.schema.column_code import LIKELY, UNKNOWN, CellCounts, ColumnCode
 from microtome.schema.domain import covering_range
 from microtome.schema.margins import falling_tails, number_levels
 from microtome.schema.rounding import RoundedCells, Rounding
+from microtome.schema.smoothing import smoothed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -163,9 +164,9 @@ def _closed(cells: NumberCells, rounding: Rounding) -> NumberCells:
 def _margins(
     cells: NumberCells, counts: NDArray[np.float64], noise_scale: float, total: float, *, learns: bool
 ) -> NDArray[np.float64]:
-    """Shares of cells. Tails of numbers fall."""
+    """Shares of cells. Where noise hides single cells they are averaged, and tails of numbers fall."""
     counts, kept = counts.copy(), np.ones(len(cells), dtype=bool)
-    counts[: cells.num_values] = falling_tails(counts[: cells.num_values], noise_scale)
+    counts[: cells.num_values] = falling_tails(*smoothed(counts[: cells.num_values], cells.edges, noise_scale))
     if learns:
         kept[: cells.num_values] = _are_held(cells, counts[: cells.num_values], noise_scale)
     return shares_of_kept(cells, counts, kept, noise_scale, total)

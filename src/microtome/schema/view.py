@@ -53,6 +53,7 @@ class View:
         gap: The column that says how far it is to the next row, where rows have an order.
         inherited: The columns of the table above that are its too: another view has their codes, and their tables.
         certain: Columns that are missing only where there is no row at all.
+        settled: Columns that say what others say too, such as whether there is a row: they are counted with none.
     """
 
     schema: Schema
@@ -66,6 +67,7 @@ class View:
     gap: str | None = None
     inherited: tuple[str, ...] = ()
     certain: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
 
     @property
     def is_of_people(self) -> bool:
@@ -87,13 +89,16 @@ class View:
     def measured_pairs(self) -> NDArray[np.bool_]:
         """Which pairs of columns are counted (columns × columns): all, but a step only with the column itself.
 
-        Pairs of inherited columns are counted in the view that they are from.
+        Pairs of inherited columns are counted in the view that they are from, and settled columns with none.
         """
         own, size = len(self.schema.columns), self.num_columns
         measured = np.zeros((size, size), dtype=bool)
         measured[:own, :own] = True
         first = own - len(self.inherited)
         measured[first:own, first:own] = False
+        for name in self.settled:
+            place = self.schema.names.index(name)
+            measured[place] = measured[:, place] = False
         for place, name in enumerate(self.steps, start=own):
             base = self.schema.names.index(name)
             measured[base, place] = measured[place, base] = True

@@ -27,8 +27,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Levels = dict[int, Ints]
-_PIECE_ROWS = 4096
-"""Rows that are weighed at once: each has a number for every component."""
+_PIECE_WEIGHTS = 1 << 24
+"""Weights that are held at once: every row has one for each component."""
 _LEAST = np.float32(1e-12)
 _ROUNDS = 12
 """Rounds in which sums over people are met."""
@@ -230,7 +230,7 @@ class _Wave:
                 settled[rows.view.order] = self._timed(rows.codebook.codes[place], self.times[:, places])
             known[place] = rows._levels_of(place, settled[rows.view.order])
         left = [column for column in rows.own if column not in known]
-        pieces = [slice(start, start + _PIECE_ROWS) for start in range(0, len(places), _PIECE_ROWS)]
+        pieces = self._pieces(len(places))
         found = [self._piece(left, _cut(known, piece), _cut(before, piece)) for piece in pieces]
         known |= {column: np.concatenate([piece[column] for piece in found]) for column in left}
         return known, self._table(known, settled, places)
@@ -260,6 +260,11 @@ class _Wave:
             mixture.tell(weights, column, found[column])
         return found
 
+    def _pieces(self, count: int) -> list[slice]:
+        """So many rows in pieces that are weighed at once."""
+        rows = max(_PIECE_WEIGHTS // len(self.rows.mixture.weights), 1)
+        return [slice(start, start + rows) for start in range(0, count, rows)]
+
     def _shared(self, known: Levels) -> Levels:
         return {column: levels for column, levels in known.items() if column in self.given}
 
@@ -275,7 +280,7 @@ class _Wave:
     def _started(self, known: Levels) -> Levels:
         """When the first row is, given what all rows share."""
         place = self.rows.places[str(self.rows.view.start)]
-        pieces = [slice(start, start + _PIECE_ROWS) for start in range(0, self._count_of(known), _PIECE_ROWS)]
+        pieces = self._pieces(self._count_of(known))
         return {place: np.concatenate([self._piece([place], _cut(known, piece), {})[place] for piece in pieces])}
 
     def _timed(self, code: ColumnCode, times: Floats) -> pa.Array:

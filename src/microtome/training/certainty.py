@@ -4,6 +4,10 @@ Where a district has one density, the table of both has as many full cells as th
 records, as far as the noise lets tell. Errors by cell do not mind a little in every other cell, and what components
 know has its price (``AggregateLoss``): a mixture left to these blurs what is certain. So every record outside of the
 full cells of such a table is charged for by itself.
+
+That a cell is not full is no evidence by itself: under strong noise cells of few records never are. What is left out
+has to be missed, cell by cell or in all cells of few records together: there are clearly fewer records than there would
+be if the columns were independent.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from microtome.generators.splitting import Support
 from microtome.published import AggregatesRelease
 from microtome.published.second_moments import level_margins
 from microtome.published.table_margins import combined
+from microtome.schema import ColumnCode
 
 CHARGE = 150.0
 """χ² for a share of records outside of the full cells that is as large as its standard error."""
@@ -30,6 +35,10 @@ _MISSED = 2.0
 """Standard errors by which full cells may fall short of all records."""
 _CLEAR = 10.0
 """Standard errors by which independent columns would miss the full cells."""
+_SHOWN = 4.0
+"""Standard errors by which records outside of the full cells are fewer than with independent columns."""
+
+_LEAST = 1e-9
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -50,14 +59,21 @@ class Certainty:
         self._charges: list[tuple[slice, slice, Float[Tensor, "a b"]]] = []
         self.supports: list[Support] = []
         counts = level_margins(release) * release.num_records
-        for (a, left), (b, right) in combinations(enumerate(release.codebook.blocks), 2):
+        blocks, codes = release.codebook.blocks, release.codebook.codes
+        missing = {block.start: _missing_level(code) for block, code in zip(blocks, codes, strict=True)}
+        for (a, left), (b, right) in combinations(enumerate(blocks), 2):
             rows, columns = slice(left.start, left.stop), slice(right.start, right.stop)
             table, noise = _pair(release, a, b, rows, columns)
             if len(table) < table.shape[1]:
                 rows, columns, table = columns, rows, table.T
             if noise is None or not _follows(table, noise, release.num_records, counts[columns]):
                 continue
-            together = _together(table, noise, counts[rows])
+            found = _together(table, noise, counts[rows])
+            both = _both_there(table.shape, (missing[rows.start], missing[columns.start]))
+            expected = _expected(table, (counts[rows], counts[columns]), both)
+            together = _shown(found, table, noise, expected, both)
+            if together.all():
+                continue
             error = noise * np.sqrt(together.sum())
             charge = np.where(together, 0.0, CHARGE * release.num_records / error / num_entries)
             self._charges.append((rows, columns, torch.tensor(charge, dtype=torch.float32)))
@@ -115,3 +131,44 @@ def _together(table: Floats, noise: float, counts: Floats) -> Bools:
     whole = counts[:, None] - fullest <= _MISSED * noise
     together: Bools = full | (empty & ((table == fullest) | ~whole))
     return together
+
+
+def _both_there(shape: tuple[int, ...], missing: tuple[int | None, int | None]) -> Bools:
+    """Cells of records that have a value of both columns."""
+    rows, columns = (np.arange(size) != gone for size, gone in zip(shape, missing, strict=True))
+    return np.outer(rows, columns)
+
+
+def _expected(table: Floats, margins: tuple[Floats, Floats], both: Bools) -> Floats:
+    """What the cells would hold if the columns were independent, in records that have a value of both.
+
+    Two columns of a row that is not there are missing together, which says nothing of their values.
+    """
+    expected: Floats = np.outer(*margins) / max(float(margins[0].sum()), _LEAST)
+    there = np.where(both, expected, 0.0)
+    return np.where(both, there * max(float(table[both].sum()), 0.0) / max(float(there.sum()), _LEAST), expected)
+
+
+def _shown(together: Bools, table: Floats, noise: float, expected: Floats, both: Bools) -> Bools:
+    """The same without what noise alone may have left out: cells in which nothing is missed may hold records.
+
+    Cells that cannot show it by themselves show it together, each by what it should hold; those of missing values apart
+    from others. Where no cell of a row is full the fullest was chosen, and the largest of k numbers of pure noise is
+    about √(2·ln k) standard deviations above the others.
+    """
+    apart, missed = ~together, expected - table
+    shown = apart & (expected >= _SHOWN * noise) & (missed >= _FULL * noise)
+    by_lot = ~(table > _FULL * noise).any(axis=1)
+    left = apart & ~shown
+    for part in (left & both, left & ~both):
+        few = np.where(part, expected, 0.0)
+        luck = np.sqrt(2.0 * np.log(table.shape[1])) * few[by_lot].max(axis=1).sum()
+        if (few * missed).sum() / noise - luck >= _SHOWN * np.linalg.norm(few):
+            shown |= part
+    return ~shown
+
+
+def _missing_level(code: ColumnCode) -> int | None:
+    """The level of missing values, if they have one of their own."""
+    own = code.cells.missing and int((code.levels == code.levels[-1]).sum()) == 1
+    return int(code.levels[-1]) if own else None
