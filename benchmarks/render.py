@@ -65,18 +65,18 @@ _INTRODUCTION = """
 
 Rendered by `benchmarks/render.py` from the JSON files in `benchmarks/results`. Nothing here is typed by hand.
 
-The data are the five ACS prediction tasks of 14 whole US states (2018), 80 % of the rows for training; they are not
-the California tables of the paper. δ = 1e-5, `blank-one` neighbours, the profile inside ε. A seed chooses the split
-and the training's randomness; the release's noise is new in every run. Figures are mean ± standard deviation over the
-seeds. KSComp, TVComp, ContSim, CorrSim and LR F1 are sdmetrics' KSComplement, TVComplement, ContingencySimilarity,
+The data are the five ACS prediction tasks of 14 whole US states (2018), 80 % of the rows for training; they are not the
+California tables of the paper. δ = 1e-5, `blank-one` neighbours, the profile inside ε. A seed chooses the split and the
+training's randomness; the release's noise is new in every run. Figures are mean ± standard deviation over the seeds.
+KSComp, TVComp, ContSim, CorrSim and LR F1 are sdmetrics' KSComplement, TVComplement, ContingencySimilarity,
 CorrelationSimilarity and BinaryLogisticRegression; LR AUC is the ROC-AUC on real test rows of a logistic regression
 trained on synthetic ones; *trees* is the same of boosted trees (R² of housing, whose target is a number), which runs
 from before it was measured do not have. *Pair error* is the error of what pairs of columns share beyond their margins,
-relative to the size of that: 0 is perfect, 1 is what independent columns have, more than 1 is worse than these. LR F1 and AUC
-are in brackets where they are chance (pair error 0.98 or more, AUC below 0.6): a classifier that was taught nothing may
-be far below one half too. Code lists are declared as public; for want of the survey's code book they are the codes
-that occur anywhere in the file. Numeric are the columns that the paper counts as such (in Mobility AGEP and PINCP; WKHP
-and JWMNP are categories there).
+relative to the size of that: 0 is perfect, 1 is what independent columns have, more than 1 is worse than these. Figures
+of classifiers are in brackets where they are chance (pair error 0.98 or more, AUC below 0.6): one that was taught
+nothing may be far below one half too. Code lists are declared as public; for want of the survey's code book they are
+the codes that occur anywhere in the file. Numeric are the columns that the paper counts as such (in Mobility AGEP and
+PINCP; WKHP and JWMNP are categories there).
 
 To repeat: `make bench-env`, then `make bench` (all of it takes a day of processor time; `TASKS`, `METHODS`, `EPSILONS`
 and `SEEDS` choose, and what is there is not run again), then `make bench-report`. `make bench SOURCE=folktables` takes

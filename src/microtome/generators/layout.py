@@ -66,8 +66,9 @@ class RowLayout:
         ends = sums[:, lasts - 1]
         starts = F.pad(ends[:, :-1], (1, 0))
         shares = torch.rand(ends.shape, generator=generator, dtype=sums.dtype)
-        drawn = torch.searchsorted(sums, torch.lerp(starts, ends, shares), right=True)
-        return drawn.minimum(lasts - 1) - firsts
+        drawn: Tensor = torch.searchsorted(sums, torch.lerp(starts, ends, shares), right=True)
+        levels: Tensor = torch.minimum(drawn, lasts - 1) - firsts
+        return levels
 
     def draw_encoded(self, probabilities: Float[Tensor, "b d"], generator: torch.Generator) -> Float[Tensor, "b d"]:
         """Encoded rows with levels drawn, through which gradients pass straight to the probabilities."""
