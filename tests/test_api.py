@@ -59,9 +59,7 @@ def test_data_of_the_other_kind_are_refused_in_words(tmp_path: Path) -> None:
         mt.release(people(), PICTURES, epsilon=3)
     with pytest.raises(TableError, match="ImageSet"):
         mt.release(pictures(), people_schema(), epsilon=3)
-    with pytest.raises(
-        ParameterError, match="schema is dict; it must be a Schema, a LinkedSchema, an ImageSchema, or a path"
-    ):
+    with pytest.raises(ParameterError, match=r"schema is dict; it must be a Schema, .*; for a table mt.draft_schema"):
         mt.release(people(), {"columns": []}, epsilon=3)  # type: ignore[call-overload]
     (tmp_path / "s.yaml").write_text("columns: []", encoding="utf-8")
     with pytest.raises(SchemaError, match="not a Microtome schema"):

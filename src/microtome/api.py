@@ -260,7 +260,8 @@ def _opened(
             return ImageSource(images=PrivateImages(open_images(source), schema))
         case _:
             raise ParameterError(
-                f"schema is {type(schema).__name__}; it must be a Schema, a LinkedSchema, an ImageSchema, or a path"
+                f"schema is {type(schema).__name__}; it must be a Schema, a LinkedSchema, an ImageSchema, or a path; "
+                "for a table mt.draft_schema(table) makes one, to be read, corrected and confirmed"
             )
 
 

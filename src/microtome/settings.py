@@ -96,11 +96,7 @@ class PrivacySettings:
             value = getattr(self, name)
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not (self._is_left_out(name) or (is_number and 0 < value < most)):
-                wanted = (
-                    "a positive number (int or float)"
-                    if most == math.inf
-                    else "a number between 0 and 1, both excluded"
-                )
+                wanted = "a number above 0" if most == math.inf else "a number between 0 and 1, both excluded"
                 yield f"{name} is {value!r}; it must be {wanted}"
         for name, least in _AT_LEAST.items():
             value = getattr(self, name)

@@ -277,6 +277,16 @@ def test_ledger_of_a_data_set_that_is_not_in_it(microtome: Command, desk: Desk) 
     assert "no data set 'peple.csv'; it has 'people.csv'" in outcome.err
 
 
+def test_a_table_in_place_of_its_ledger_is_no_damaged_ledger(microtome: Command, desk: Desk) -> None:
+    microtome("ledger", "set-budget", desk.ledger, "people.csv", "--epsilon", 9, "--delta", 1e-6)
+    budget = ["set-budget", desk.table, "people.csv", "--epsilon", 9, "--delta", 1e-6]
+    for asked in (["show", desk.table], budget):
+        outcome = microtome("ledger", *asked)
+        assert outcome.code == 1
+        assert "it is a table" in outcome.err
+        assert "its ledger is people.csv.ledger.json, beside it" in outcome.err
+
+
 def test_names_with_brackets_are_shown_whole(microtome: Command, desk: Desk) -> None:
     name = "[red]people[/]"
     assert microtome("release", *desk.arguments(dataset=name)).code == 0

@@ -164,3 +164,15 @@ def test_a_draft_stays_one_on_its_way_through_a_document_until_it_is_confirmed(t
     assert confirmed_text(drafted.to_yaml()) == drafted.confirm().to_yaml()
     published = publish(people(), Schema.load(path), tmp_path / "t.release")
     assert "drafted" not in published.manifest.schema
+
+
+@pytest.mark.parametrize(
+    ("others", "code", "is_told"),
+    [(range(1, 300), 9999, True), (range(80), -99, True), (range(9999), 9999, False), (range(90), 99, False)],
+)
+def test_codes_far_from_all_other_numbers_are_told(others: range, code: int, is_told: bool) -> None:
+    said: list[str] = []
+    frame = pd.DataFrame({"months": [*others, *others, code, code, code], "amount": 1.5})
+    schema = draft_schema(frame, remarks=said.append)
+    assert schema["months"].codes == (), "the holder declares them, not the draft"
+    assert any(f"codes: [{code}]" in one for one in said) is is_told

@@ -13,6 +13,7 @@ from microtome.card import account_in_words
 from microtome.cli.screen import console, plain, print_json
 from microtome.cli.verb import Quiet, Verb
 from microtome.errors import ParameterError
+from microtome.file_kind import mistaken_for
 
 if TYPE_CHECKING:
     from microtome.accounting import Account, Entry
@@ -31,6 +32,7 @@ def show(
     """List what was spent, data set by data set."""
     from microtome.accounting import Ledger
 
+    _refuse_other_files(ledger)
     book = Ledger(ledger)
     known = book.datasets()
     if not ledger.exists():
@@ -59,11 +61,23 @@ def set_budget(
     """
     from microtome.accounting import Ledger
 
+    _refuse_other_files(ledger)
     book = Ledger(ledger)
     book.set_budget(dataset, epsilon=epsilon, delta=delta)
     console.print(f"{plain(dataset)}: at most ε = {epsilon:g} at δ = {delta:g}, from now on enforced.", soft_wrap=True)
     for line in account_in_words(book.account(dataset, delta=delta)):
         console.print(plain(line), soft_wrap=True)
+
+
+def _refuse_other_files(ledger: Path) -> None:
+    """Refuse the table, or another file, in place of its ledger. A damaged ledger is told of by whoever reads it."""
+    from microtome.accounting.ledger_place import ledger_beside
+
+    wrong = mistaken_for(ledger, "a ledger") if ledger.is_file() and ledger.suffix != ".json" else None
+    if wrong is not None:
+        beside = ledger_beside(ledger)
+        where = f"; its ledger is {beside.name}, beside it" if beside.exists() else ""
+        raise ParameterError(f"{ledger}: {wrong}{where}")
 
 
 def _as_json(account: Account) -> dict[str, Any]:

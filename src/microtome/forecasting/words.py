@@ -97,7 +97,9 @@ def _triples(forecast: Forecast) -> list[str]:
     tables = forecast.release.tables
     if tables is None or not tables.round.count:
         return []
-    return [f"A second round would choose {tables.round.count} tables of three columns, for what pairs do not tell."]
+    number = tables.round.count
+    chosen = "1 table" if number == 1 else f"{number} tables"
+    return [f"A second round would choose {chosen} of three columns, for what pairs do not tell."]
 
 
 def _trust(forecast: Forecast) -> str:
@@ -113,11 +115,11 @@ def _trust(forecast: Forecast) -> str:
 def _counts(forecast: Forecast) -> str:
     noisiest = max(forecast.columns, key=lambda column: column.count_noise)
     calmest = min(forecast.columns, key=lambda column: column.count_noise)
-    shares = sorted(column.smallest_share for column in forecast.columns)
+    shares = sorted(100.0 * column.smallest_share for column in forecast.columns)
     return (
         f"A count of records has noise of ±{calmest.count_noise:,.0f} ({calmest.name}) to ±{noisiest.count_noise:,.0f} "
-        f"({noisiest.name}). A value shows as itself if at least {shares[0]:.2g} to {shares[-1]:.2g} of the records "
-        "have it."
+        f"({noisiest.name}). A value shows as itself if at least {shares[0]:.2g} to {shares[-1]:.2g} % of the "
+        "records have it."
     )
 
 

@@ -9,6 +9,7 @@ it before. Remarks, which tell of values, are for the holder's eyes only and are
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,9 @@ def draft_schema(
     encoding: str | None = None,
     decimal: str | None = None,
     sheet: str | None = None,
+    remarks: Callable[[str], object] | None = None,
 ) -> Schema:
-    """Draft the schema of a table; see ``draft`` for remarks on it.
+    """Draft the schema of a table.
 
     Args:
         source: A table, in whatever ``mt.release`` takes one.
@@ -67,13 +69,18 @@ def draft_schema(
         encoding: Of a text file; by default found out.
         decimal: Of a text file: the decimal sign; by default found out.
         sheet: Of a workbook; by default its first.
+        remarks: Is told what is worth a second look (columns set aside, codes among numbers): ``remarks=print`` shows
+            it. It tells of values: for the holder's eyes only.
 
     Returns:
         A schema in which nothing is from the table but kinds, types and formats, and these as a draft. Correct it, then
         ``confirm()`` it.
     """
     options = {"separator": separator, "encoding": encoding, "decimal": decimal, "sheet": sheet}
-    return draft(source, target=target, skip=skip, **options).schema
+    drafted = draft(source, target=target, skip=skip, **options)
+    for remark in drafted.remarks if remarks is not None else ():
+        remarks(remark)
+    return drafted.schema
 
 
 def draft(source: Any, *, target: str | None = None, skip: tuple[str, ...] = (), **dialect: str | None) -> Draft:
@@ -181,6 +188,12 @@ class _Drafted:
             if found.kind is Kind.INTEGER and is_code(self.look.name, values):
                 self.remarks.append("taken for a code, not for a number, by its name (kind: categorical)")
                 found = Column(name=found.name, kind=Kind.CATEGORICAL, dtype=found.dtype)
+        if found.kind in (Kind.INTEGER, Kind.FLOAT) and (codes := self.look.codes_far_off()):
+            shown = ", ".join(f"{code:.10g}" for code in codes)
+            self.remarks.append(
+                f"has {shown} far from all its other numbers: if that is a code and no measurement, declare it "
+                f"(codes: [{shown}])"
+            )
         if self.look.values is not None and len(self.look.values) == 1:
             self.remarks.append("has one value only; leave it out (action: drop), or declare what it can be")
         return self._with_suggestion(found)

@@ -6,6 +6,7 @@ draft, which nobody's release takes before they are confirmed; what else is seen
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ MOST_ROWS = 1_000_000
 _HEAD_ROWS = 50_000
 _MOST_VALUES = 2000
 _SAMPLE = 1000
+_CODE = re.compile(r"-?(9{2,}|8{2,}|7{2,})|-[1-9]")
+_FEWEST_OTHERS = 2
 
 
 @dataclass
@@ -117,10 +120,28 @@ class Look:
             if order is not None
         )
 
+    def codes_far_off(self) -> list[float]:
+        """Numbers at the ends that look like codes, 9999 or −99, farther from the others than these are apart."""
+        numbers = self._numbers(self._first())
+        different, counts = np.unique(numbers[np.isfinite(numbers)], return_counts=True)
+        found = []
+        for sign in (1.0, -1.0):
+            order = np.argsort(sign * different)
+            while len(order) > _FEWEST_OTHERS and counts[order[-1]] > 1:
+                last, gap, spread = different[order[-1]], *np.abs(different[order[-1]] - different[order[[-2, 0]]])
+                if 2.0 * gap <= spread or not _CODE.fullmatch(f"{last:.10g}"):
+                    break
+                found.append(float(last))
+                order = order[:-1]
+        return found
+
+    def _first(self) -> pa.Array:
+        head = pa.chunked_array(self.head, self.arrow_type).combine_chunks()
+        return head if isinstance(head, pa.Array) else pa.concat_arrays(head.chunks)
+
     def judged(self, kind: Kind) -> Values:
         """What the first rows tell of whether these are identifiers."""
-        head = pa.chunked_array(self.head, self.arrow_type).combine_chunks()
-        head = head if isinstance(head, pa.Array) else pa.concat_arrays(head.chunks)
+        head = self._first()
         sample = tuple(map(str, pc.unique(head.slice(0, _SAMPLE)).to_pylist()))
         whole = kind is Kind.INTEGER
         numbers = self._numbers(head) if whole else np.zeros(0)

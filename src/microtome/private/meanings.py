@@ -52,7 +52,9 @@ _CLOCKS = (
     "%-I:%M:%S %p",
     "%-I:%M%p",
 )
-_ZONES = ("", "Z", "%z", "%:z", " %z", " UTC")
+_ZONES = ("", "Z", "%z", " %z", " UTC")
+_COLON_ZONES = ("", "Z", "%:z", " %:z", " UTC")
+_COLON_OFFSET = re.compile(r"[+-]\d\d:\d\d$")
 _DATE_WORDS = frozenset((
     "date", "datum", "dt", "day", "dob", "birthdate", "birthday", "fecha", "jour", "data",
 ))  # fmt: skip
@@ -214,7 +216,8 @@ def _dates(texts: Sequence[str], words: Sequence[str], decimal: str) -> Iterator
         if not any(format_.begins(one) for one in some):
             continue
         yield Meaning(Kind.DATE, format_, None if date == "%Y-%m-%d" else date)
-        for joint, clock, zone in product(" T", _CLOCKS, _ZONES):
+        zones = _ZONES if not any(map(_COLON_OFFSET.search, some)) else _COLON_ZONES
+        for joint, clock, zone in product(" T", _CLOCKS, zones):
             if joint == " " or date in _YEAR_FIRST:
                 text = f"{date}{joint}{clock}{zone}"
                 yield Meaning(Kind.DATETIME, TimeFormat.from_text(text, "datetime"), text)

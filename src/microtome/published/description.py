@@ -135,7 +135,7 @@ def _aggregates_in_words(release: AggregatesRelease) -> str:
     focus = release.mechanism.focus
     once_more = "" if focus is None else f" The same in {focus.num_groups} groups of levels of {focus.column!r}."
     triples = release.mechanism.triples
-    chosen = "" if triples is None else f" {len(triples.columns)} tables of three columns that pairs do not tell."
+    chosen = "" if triples is None else f" {triples.counted('table')} of three columns that pairs do not tell."
     columns = len(release.codebook.codes)
     return f"Counts of all pairs of {release.codebook.dim} levels of {columns} columns{by}{spread}.{once_more}{chosen}"
 
@@ -169,7 +169,7 @@ def _how(manifest: Manifest) -> list[str]:
         case AggregateMechanism(pivot=pivot, num_classes=classes, focus=focus, triples=triples):
             by = "" if pivot is None else f", apart for each of the {classes} classes of {pivot!r}"
             by += "" if focus is None else f", and once more by levels of {focus.column!r}"
-            by += "" if triples is None else f", and of {len(triples.columns)} chosen sets of three columns"
+            by += "" if triples is None else f", and of {triples.counted('chosen set')} of three columns"
             return [f"Aggregates: noise was added to counts over all records, of every pair of columns{by}."]
         case Mechanism(capacity=capacity, subsample=rate):
             lines = ["Records: noise was added to every record."]

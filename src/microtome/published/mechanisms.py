@@ -106,6 +106,10 @@ class Triples(JsonRecord):
     noise: float
     step: int
 
+    def counted(self, what: str) -> str:
+        """How many tables there are, called so, in words."""
+        return f"{len(self.columns)} {what}{'s' if len(self.columns) > 1 else ''}"
+
     def __post_init__(self) -> None:
         require_positive(self, "noise")
         require_counts(self, "step", least=1)

@@ -244,7 +244,7 @@ def _contents(release: Artefact | None) -> str:
         case AggregateMechanism(pivot=pivot, focus=focus, triples=triples):
             by = "" if pivot is None else f" by class of {pivot!r}"
             by += "" if focus is None else f", and once more by groups of levels of {focus.column!r}"
-            by += "" if triples is None else f", and of {len(triples.columns)} chosen sets of three columns"
+            by += "" if triples is None else f", and of {triples.counted('chosen set')} of three columns"
             return f"counts of every pair of columns{by}."
         case LinkedMechanism(views=views):
             tables = ", ".join(one.view for one in views)

@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from microtome.errors import ModelError, SchemaError
 from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells
 
+_SHOWN = 10
+"""Categories that a refusal names."""
+
 Floats = NDArray[np.float64]
 
 
@@ -141,8 +144,9 @@ def _cut_categories(code: ColumnCode, cells: CategoryCells, values: list[Any]) -
         elif one in cells.categories:
             allowed[cells.categories.index(one)] = 1.0
         else:
-            shown = ", ".join(map(repr, cells.categories[:10]))
-            raise ModelError(f"column {code.column.name!r} has no category {one!r}; it has {shown}, …")
+            more = ", …" if len(cells.categories) > _SHOWN else ""
+            shown = ", ".join(map(repr, cells.categories[:_SHOWN])) + more
+            raise ModelError(f"column {code.column.name!r} has no category {one!r}; it has {shown}")
     return replace(code, margins=code.margins * allowed)
 
 
