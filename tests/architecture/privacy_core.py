@@ -55,6 +55,7 @@ FIRST_TIER = {
     "private/joint_counts.py": "how often levels of a few columns occur together",
     "private/pair_counts.py": "how often levels of two columns occur together",
     "private/aggregating.py": "the second pass of aggregates: tables of pairs",
+    "private/table_weights.py": "how these share the budget",
     "schema/fixed_point.py": "arithmetic that is the same for a record wherever it stands",
     "private/slicing.py": "the second pass of records: slices",
     "private/shuffling.py": "rows in random order",

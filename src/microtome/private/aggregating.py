@@ -47,6 +47,7 @@ from microtome.private.pair_counts import pair_matrices
 from microtome.private.plan import unit_noise
 from microtome.private.randomness import LATTICE_GAP, Randomness, noisy_counts
 from microtome.private.second_round import MOST_COLUMNS, Round, plan_round, strongest_columns
+from microtome.private.table_weights import noise_of, table_weights, target_first, triple_weights, weight_of_pairs
 from microtome.private.weighting import ONE_ROW, Weighting
 from microtome.schema import WIDE, Codebook, Schema
 from microtome.schema.column_code import ColumnCode
@@ -54,15 +55,6 @@ from microtome.settings import NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings
 
 MOST_CLASSES = 32
 """Levels that a pivot may have."""
-_FIRST_WEIGHT = 12.0
-"""How much more a table of one column by class matters than one of two columns."""
-_TARGET_WEIGHT = 3.0
-"""How much more a table with the target matters than one of two other columns."""
-_DEPENDENCE = 0.1
-"""What two columns share, as a part of what their table holds: of the squares that tables must show to be worth it."""
-_TRIPLE_WEIGHT = 0.5
-"""How much a table of three columns matters at most, beside one of two of them: there are about as many of each, and
-sums of the former inform the latter too."""
 MOST_GROUPS = 4
 """Groups of levels of the focus: every one is another product in each step of a fit."""
 
@@ -199,11 +191,11 @@ def plan_aggregates(
     num_classes = 1 if pivot is None else codebook.codes[pivot].num_levels
     target = None if schema.target is None else schema.names.index(schema.target)
     counted = np.ones((len(codebook.codes),) * 2, dtype=bool) if measured is None else measured
-    first, pairs = _table_weights(codebook, pivot, target)
+    first, pairs = table_weights(codebook, pivot, target)
     pairs = np.where(counted, pairs, 0.0)
     changed = settings.neighbours.cells_changed
     if target is not None and (~counted).sum() <= len(counted):  # rows of people have more to ask for than the target
-        pairs = _target_first(pairs, target, total / (budget.unit_noise * math.sqrt(changed * _sum(pairs))))
+        pairs = target_first(pairs, target, total / (budget.unit_noise * math.sqrt(changed * weight_of_pairs(pairs))))
     focus = choose_focus(settings, schema)
     if focus is None:
         groups = np.zeros(1, np.int64)
@@ -218,17 +210,17 @@ def plan_aggregates(
         most=settings.triples,
     )
     noise = budget.unit_noise * math.sqrt(changed / (1.0 - second.share))
-    triples = _triple_weights(codebook, focus, groups, total / (noise * math.sqrt(_sum(pairs))))
+    triples = triple_weights(codebook, focus, groups, total / (noise * math.sqrt(weight_of_pairs(pairs))))
     triples = np.where(counted, triples, 0.0)
     weight = float(first.sum() + np.triu(pairs + triples, 1).sum())
     return AggregatePlan(
         pivot=pivot,
         num_classes=num_classes,
-        first_noise=_noise(first, noise, weight),
-        pair_noise=_noise(pairs, noise, weight),
+        first_noise=noise_of(first, noise, weight),
+        pair_noise=noise_of(pairs, noise, weight),
         focus=focus,
         groups=groups,
-        triple_noise=_noise(triples, noise, weight),
+        triple_noise=noise_of(triples, noise, weight),
         round=second,
         events=budget.events,
         digits=budget.weighting.digits,
@@ -351,57 +343,3 @@ class AggregateTally:
     def _parts(self) -> Iterator[tuple[int, slice]]:
         for column, block in enumerate(self.codebook.blocks):
             yield column, slice(block.start, block.stop)
-
-
-def _table_weights(
-    codebook: Codebook, pivot: int | None, target: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weight of the table of each column by class, and of each pair of columns; 0 where not measured."""
-    sizes = np.array([block.width if block.width > 1 else 0 for block in codebook.blocks], dtype=float)
-    if pivot is not None:
-        sizes[pivot] = 0.0
-    pairs = np.sqrt(np.outer(sizes, sizes))
-    np.fill_diagonal(pairs, 0.0)
-    if target is not None:
-        pairs[target] *= _TARGET_WEIGHT
-        pairs[:, target] *= _TARGET_WEIGHT
-    first = np.zeros_like(sizes) if pivot is None else _FIRST_WEIGHT * np.sqrt(sizes)
-    return first, pairs
-
-
-def _sum(pairs: NDArray[np.float64]) -> float:
-    """The weight of all tables of pairs."""
-    return max(float(np.triu(pairs, 1).sum()), 1.0)
-
-
-def _target_first(pairs: NDArray[np.float64], target: int, records_a_noise: float) -> NDArray[np.float64]:
-    """Less weight for tables without the target, where dependence that is a part of them would not show anyway."""
-    shown = _DEPENDENCE * np.divide(records_a_noise**2, pairs**2, out=np.zeros_like(pairs), where=pairs > 0)
-    faded = pairs * shown**2 / (1.0 + shown**2)
-    faded[target], faded[:, target] = pairs[target], pairs[:, target]
-    return faded
-
-
-def _triple_weights(
-    codebook: Codebook, focus: int | None, groups: NDArray[np.int64], records_a_noise: float
-) -> NDArray[np.float64]:
-    """Weight of the table of each pair of columns by groups of the focus: by what it can show under the noise."""
-    sizes = np.array([block.width if block.width > 1 else 0 for block in codebook.blocks], dtype=float)
-    num_groups = int(groups.max()) + 1
-    if focus is None or num_groups == 1:
-        return np.zeros((len(sizes), len(sizes)))
-    sizes[focus] = 0.0
-    cells = num_groups * np.outer(sizes, sizes)
-    np.fill_diagonal(cells, 0.0)
-    # With the noise of a table of two columns, σ² = noise²·total/√K, x = m²·√K/σ² is (n/noise)²/total/K.
-    shown = np.divide(records_a_noise**2, cells, out=np.zeros_like(cells), where=cells > 0)
-    weights: NDArray[np.float64] = _TRIPLE_WEIGHT * np.sqrt(cells / num_groups) * shown**2 / (1.0 + shown**2)
-    return weights
-
-
-def _noise(weights: NDArray[np.float64], unit: float, total: float) -> NDArray[np.float64]:
-    """Noise of each table from its weight: ``unit`` is that of a single table of sensitivity 1."""
-    noise = np.zeros_like(weights)
-    measured = weights > 0
-    noise[measured] = unit * np.sqrt(total / weights[measured])
-    return noise

@@ -78,8 +78,9 @@ def draft_schema(
     """
     options = {"separator": separator, "encoding": encoding, "decimal": decimal, "sheet": sheet}
     drafted = draft(source, target=target, skip=skip, **options)
-    for remark in drafted.remarks if remarks is not None else ():
-        remarks(remark)
+    if remarks is not None:
+        for remark in drafted.remarks:
+            remarks(remark)
     return drafted.schema
 
 
@@ -188,7 +189,7 @@ class _Drafted:
             if found.kind is Kind.INTEGER and is_code(self.look.name, values):
                 self.remarks.append("taken for a code, not for a number, by its name (kind: categorical)")
                 found = Column(name=found.name, kind=Kind.CATEGORICAL, dtype=found.dtype)
-        if found.kind in (Kind.INTEGER, Kind.FLOAT) and (codes := self.look.codes_far_off()):
+        if found.kind.is_number and (codes := self.look.codes_far_off()):
             shown = ", ".join(f"{code:.10g}" for code in codes)
             self.remarks.append(
                 f"has {shown} far from all its other numbers: if that is a code and no measurement, declare it "

@@ -128,10 +128,10 @@ class Look:
         for sign in (1.0, -1.0):
             order = np.argsort(sign * different)
             while len(order) > _FEWEST_OTHERS and counts[order[-1]] > 1:
-                last, gap, spread = different[order[-1]], *np.abs(different[order[-1]] - different[order[[-2, 0]]])
-                if 2.0 * gap <= spread or not _CODE.fullmatch(f"{last:.10g}"):
+                last, next_to_it, first = (float(different[order[place]]) for place in (-1, -2, 0))
+                if 2.0 * abs(last - next_to_it) <= abs(last - first) or not _CODE.fullmatch(f"{last:.10g}"):
                     break
-                found.append(float(last))
+                found.append(last)
                 order = order[:-1]
         return found
 
