@@ -188,7 +188,7 @@ class _Drafted:
             if found.kind is Kind.INTEGER and is_code(self.look.name, values):
                 self.remarks.append("taken for a code, not for a number, by its name (kind: categorical)")
                 found = Column(name=found.name, kind=Kind.CATEGORICAL, dtype=found.dtype)
-        if found.kind in (Kind.INTEGER, Kind.FLOAT) and (codes := self.look.codes_far_off()):
+        if found.kind.is_number and (codes := self.look.codes_far_off()):
             shown = ", ".join(f"{code:.10g}" for code in codes)
             self.remarks.append(
                 f"has {shown} far from all its other numbers: if that is a code and no measurement, declare it "
