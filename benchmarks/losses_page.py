@@ -32,9 +32,9 @@ that of moments {both}; that of the kernel loss alone {alone}.
 A fit to both takes {times:.1f} times the processor time of one to moments, and usual ε are smaller: moments alone stay
 the default for records. Moments compare mean rows, which the network knows without drawing a level; the sliced losses
 look at rows that are drawn, and their gradients carry the noise of the draw. *Not run*: what has a dash, fits of the
-usual length, a systematic choice of the kernel loss's settings by the held-out score (`benchmarks/sliced_losses.py
---choose` runs it), and *moments, then kernel* beyond ε = 5. That planes are drawn rather than released slices taken
-rests on earlier trials that are not among these runs.
+usual length, and a systematic choice of the kernel loss's settings by the held-out score, which
+`benchmarks/sliced_losses.py --choose` makes. That planes are drawn rather than released slices taken rests on earlier
+trials that are not among these runs.
 """
 
 _REACHED = "So it adds to them, as was our goal."
