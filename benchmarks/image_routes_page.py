@@ -30,8 +30,8 @@ _TEXT = """
 Tried on 50,000 training images; accuracy on the 10,000 others, of the small convolutional network trained on 10,000
 synthetic images, or of the judge that is named. The test set was not opened. *Aggregates* and *frames* are releases;
 for the rest, which the library does not offer, noise is simulated at the scale that a release would have, radii and
-spreads taken as known, and without the profile's share of the budget. So these figures say what is worth building, not
-what a release gives. Routes without a figure have not been run.
+spreads taken as known. So these figures say what is worth building, not what a release gives. One seed where no spread
+is shown; routes of `benchmarks/image_routes.py` that were not run are not listed.
 """
 
 
