@@ -78,8 +78,9 @@ def draft_schema(
     """
     options = {"separator": separator, "encoding": encoding, "decimal": decimal, "sheet": sheet}
     drafted = draft(source, target=target, skip=skip, **options)
-    for remark in drafted.remarks if remarks is not None else ():
-        remarks(remark)
+    if remarks is not None:
+        for remark in drafted.remarks:
+            remarks(remark)
     return drafted.schema
 
 
