@@ -61,13 +61,14 @@ class RowLayout:
 
         All columns by one search; a call of `torch.multinomial` a column takes several times as long.
         """
-        firsts, lasts = torch.tensor(self.blocks).T
+        blocks = torch.tensor(self.blocks)
+        firsts, lasts = blocks[:, 0], blocks[:, 1] - 1
         sums = probabilities.double().cumsum(dim=1)
-        ends = sums[:, lasts - 1]
+        ends = sums[:, lasts]
         starts = F.pad(ends[:, :-1], (1, 0))
         shares = torch.rand(ends.shape, generator=generator, dtype=sums.dtype)
         drawn = torch.searchsorted(sums, torch.lerp(starts, ends, shares), right=True)
-        return drawn.minimum(lasts - 1) - firsts
+        return drawn.minimum(lasts) - firsts
 
     def draw_encoded(self, probabilities: Float[Tensor, "b d"], generator: torch.Generator) -> Float[Tensor, "b d"]:
         """Encoded rows with levels drawn, through which gradients pass straight to the probabilities."""
