@@ -30,8 +30,7 @@ _ADDS = """
 that of moments {both}; that of the kernel loss alone {alone}.
 {verdict}
 A fit to both takes {times:.1f} times the processor time of one to moments, and usual ε are smaller: moments alone stay
-the default for records. Moments compare mean rows, which the network knows without drawing a level; the sliced losses
-look at rows that are drawn, and their gradients carry the noise of the draw. *Not run*: what has a dash, fits of the
+the default for records. Why the sliced losses stay behind was not found out. *Not run*: what has a dash, fits of the
 usual length, and a systematic choice of the kernel loss's settings by the held-out score, which
 `benchmarks/sliced_losses.py --choose` makes. That planes are drawn rather than released slices taken rests on earlier
 trials that are not among these runs.
