@@ -67,6 +67,13 @@ METHODS: dict[str, Entry] = {
         uses_epsilon=False,
         remark="Not private: what a metric gives to rows that know no dependence.",
     ),
+    "sdv": Entry(
+        title="SDV's Gaussian copula",
+        place="baselines.sdv_copula:SDVCopula",
+        environment=Environment.BASELINES,
+        uses_epsilon=False,
+        remark="Not private: `GaussianCopulaSynthesizer` of SDV 2 as it comes.",
+    ),
     "independent": Entry(
         title="independent columns, DP margins",
         place="baselines.margins:NoisyMargins",
