@@ -15,23 +15,34 @@ SHOWN = {
     "aggregates": "**Microtome**",
     "aim": "AIM",
     "mst": "MST",
+    "sdv": "SDV's Gaussian copula (not private)",
     "independent": "independent columns",
 }
-METRICS = {"pair_error": "pair error ↓", "auc": "predicting, AUC ↑", "detector_auc": "told from real ↓"}
+METRICS = {
+    "pair_error": "pair error ↓",
+    "auc": "predicting (linear), AUC ↑",
+    "trees": "predicting (trees), AUC ↑",
+    "detector_auc": "told from real ↓",
+}
 
 
 def rendered(comparison: Comparison) -> str:
     """The table: means over tasks, the smallest and largest of them in brackets."""
-    lines = [f"| ε = {EPSILON:g} | {' | '.join(METRICS.values())} | processor time |", "| --- " * 5 + "|"]
+    lines = [
+        f"| ε = {EPSILON:g} | {' | '.join(METRICS.values())} | processor time |",
+        "| --- " * (len(METRICS) + 2) + "|",
+    ]
     for method, title in SHOWN.items():
         rows = [row for task in comparison.tasks for row in comparison.rows(task, EPSILON) if row.method == method]
+        if not rows:
+            continue
         cells = [_cell(rows, metric) for metric in METRICS]
         seconds = mean(mean(row.processor_seconds) for row in rows)
         lines.append(f"| {title} | {' | '.join(cells)} | {seconds:,.0f} s |")
     sizes = [run["train_rows"] for run in comparison.runs if run.get("train_rows")]
     told = (
         f"Means over {len(comparison.tasks)} census tables of 14 US states ({min(sizes):,} to {max(sizes):,} training "
-        "rows), 2 or 3 seeds each; in brackets the smallest and the largest of a table."
+        "rows), 1 to 3 seeds each; in brackets the smallest and the largest of a table."
     )
     return "\n".join([BEGIN, *lines, "", told, END])
 
@@ -45,4 +56,6 @@ def update(comparison: Comparison) -> None:
 
 def _cell(rows: list[Row], metric: str) -> str:
     values = [value for row in rows if (value := row.mean(metric)) is not None]
+    if not values:
+        return "–"
     return f"{mean(values):.2f} ({min(values):.2f}–{max(values):.2f})"

@@ -98,7 +98,7 @@ def test_options_and_settings_are_the_same_promise() -> None:
         ({"delta": 1e-6}, "nothing is promised: give epsilon="),
         ({"privacy": mt.PrivacySettings(epsilon=1), "kind": "records"}, "say kind in it, not beside it"),
         ({"privacy": 1.0}, "privacy is 1.0; it must be PrivacySettings"),
-        ({"epsilon": "1"}, "epsilon is '1'; it must be a positive number"),
+        ({"epsilon": "1"}, "epsilon is '1'; it must be a number above 0"),
         ({"epsilon": True}, "epsilon is True"),
         ({"epsilon": None}, "epsilon is None"),
         ({"epsilon": 1, "kind": "record"}, "kind is 'record'; it must be one of records, aggregates"),

@@ -87,6 +87,12 @@ def test_mbi_s_mixture_learns_from_our_tables(task, monkeypatch, tmp_path):
     assert run_["metrics"]["auc"] > 0.95
 
 
+def test_sdv_s_copula_keeps_columns_and_types(task, monkeypatch, tmp_path):
+    run_ = run(monkeypatch, tmp_path, "sdv")
+    assert run_["notes"] == {"private": False}
+    assert run_["metrics"]["tv"] > 0.9
+
+
 def test_dp_sgd_spends_no_more_than_the_budget(task, monkeypatch, tmp_path):
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
     from dp_accounting.pld import PLDAccountant

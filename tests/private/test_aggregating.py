@@ -207,6 +207,8 @@ def test_few_records_go_to_the_target_and_cost_no_more() -> None:
     assert few.pair_noise[1, 2] / few.pair_noise[0, 1] > 5.0
     assert few.pair_noise[0, 1] < many.pair_noise[0, 1]
     assert planned_mu(few) == pytest.approx(planned_mu(many))
+    fewest = plan_aggregates(wanted, schema, codebook, budget, 1)
+    assert fewest.pair_noise.max() < 1e6 * fewest.pair_noise[0, 1], "noise that cannot be drawn would end the release"
 
 
 def test_wide_tables_get_more_but_do_not_drown_the_rest() -> None:

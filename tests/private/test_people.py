@@ -8,6 +8,7 @@ import itertools
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from microtome.private import open_table
 from microtome.private.aggregating import AggregateTally, plan_aggregates, plan_tables
 from microtome.private.histograms import DenseHistogram, bucket_histogram
 from microtome.private.level_tally import LevelTally
-from microtome.private.people import PeopleTable, people_of
+from microtome.private.people import PeopleTable, gaps, order_numbers, people_of
 from microtome.private.plan import plan_profile
 from microtome.private.profile import Tally
 from microtome.private.second_round import TripleTally
@@ -190,6 +191,18 @@ def test_rows_of_a_person_follow_each_other_in_their_order() -> None:
         ("c", 4, False, 2),
         ("a", None, False, 2),
     ]
+
+
+def test_an_order_that_is_no_number_is_refused_and_one_too_wide_is_told_without_values() -> None:
+    day = Column(name="day", kind="float", missing=False)
+    with pytest.raises(TableError, match="the order of rows is missing in 1 of them"):
+        order_numbers(pa.array([1.0, float("nan")]), day)
+    far, whole = np.array([-(2.0**62), 2.0**62 + 2.0**61]), Column(name="day", kind="integer", missing=False)
+    two = SimpleNamespace(place=np.array([0, 1]), siblings=np.array([2, 2]))
+    with pytest.raises(TableError, match="farther apart than it can hold") as error:
+        gaps(far, two, whole)  # type: ignore[arg-type]
+    assert "115292" not in str(error.value)
+    assert error.value.__suppress_context__
 
 
 def test_rows_of_nobody_are_counted_and_refused() -> None:

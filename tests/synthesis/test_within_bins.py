@@ -59,7 +59,7 @@ def test_correlations_come_nearer_and_margins_stay(model: mt.Synthesizer, monkey
     plain = model.sample(ROWS, random_state=1)
     real = correlations(blocks())
     error, before = np.abs(correlations(dealt) - real).max(), np.abs(correlations(plain) - real).max()
-    assert error < 0.06
+    assert error < 0.08
     assert error < before / 2
     first = slice(0, 16_384)  # a piece of rows, whose numbers are dealt out before any other is drawn
     for name in ("rooms", "beds", "built"):

@@ -277,7 +277,7 @@ def test_slices_are_fresh_planes_where_the_directions_allow_it(strong_release: R
 
 
 def test_the_last_state_is_kept_on_demand(strong_release: Release) -> None:
-    settings = quick(steps=20, check_every=10, learning_rate=3.0, schedule=Schedule.CONSTANT, patience=None)
+    settings = quick(steps=20, check_every=10, learning_rate=100.0, schedule=Schedule.CONSTANT, patience=None)
     chosen, last = (fitted(strong_release, replace(settings, keeps_last=kept)) for kept in (False, True))
     assert chosen.history == last.history
     assert chosen.best_step < 20, "a rate that ruins the network"

@@ -198,7 +198,9 @@ def order_numbers(values: pa.Array, column: Column) -> NDArray[np.float64]:
     """The numbers by which rows follow each other."""
     refuse_unordered(values.null_count, column.name)
     counted = column.kind.facts.counted_as
-    return np.asarray(values.cast(counted) if column.kind.is_temporal else values).astype(np.float64)
+    numbers = np.asarray(values.cast(counted) if column.kind.is_temporal else values).astype(np.float64)
+    refuse_unordered(int(np.isnan(numbers).sum()), column.name)
+    return numbers
 
 
 def refuse_unordered(number: int, name: str) -> None:
@@ -219,7 +221,11 @@ def gaps(numbers: NDArray[np.float64], chosen: Kept, column: Column) -> pa.Array
     """How far it is from each row to the next of the same owner; missing where there is none."""
     ends = chosen.place == chosen.siblings - 1
     far = np.where(ends, 0.0, np.roll(numbers, -1) - numbers)
-    return pa.array(far, mask=ends).cast(column.arrow_type)
+    try:
+        return pa.array(far, mask=ends).cast(column.arrow_type)
+    except pa.ArrowInvalid:
+        # Not in Arrow's words, which have a value in them: on a cluster they would be in its logs.
+        raise TableError(f"column {column.name!r}: rows of a person are farther apart than it can hold") from None
 
 
 def _refuse_changes(rows: pa.Table, owners: Lots, constant: Sequence[str]) -> None:

@@ -15,6 +15,8 @@ _FIRST_WEIGHT = 12.0
 """How much more a table of one column by class matters than one of two columns."""
 _TARGET_WEIGHT = 3.0
 """How much more a table with the target matters than one of two other columns."""
+_LEAST = 1e-9
+"""Part of the largest weight that every table has at least."""
 _DEPENDENCE = 0.1
 """What two columns share, as a part of what their table holds: of the squares that tables must show to be worth it."""
 _TRIPLE_WEIGHT = 0.5
@@ -48,7 +50,7 @@ def target_first(pairs: NDArray[np.float64], target: int, records_a_noise: float
     shown = _DEPENDENCE * np.divide(records_a_noise**2, pairs**2, out=np.zeros_like(pairs), where=pairs > 0)
     faded = pairs * shown**2 / (1.0 + shown**2)
     faded[target], faded[:, target] = pairs[target], pairs[:, target]
-    return faded
+    return _at_least(faded, float(pairs.max()))
 
 
 def triple_weights(
@@ -64,8 +66,14 @@ def triple_weights(
     np.fill_diagonal(cells, 0.0)
     # With the noise of a table of two columns, σ² = noise²·total/√K, x = m²·√K/σ² is (n/noise)²/total/K.
     shown = np.divide(records_a_noise**2, cells, out=np.zeros_like(cells), where=cells > 0)
-    weights: NDArray[np.float64] = _TRIPLE_WEIGHT * np.sqrt(cells / num_groups) * shown**2 / (1.0 + shown**2)
-    return weights
+    weights = _TRIPLE_WEIGHT * np.sqrt(cells / num_groups) * shown**2 / (1.0 + shown**2)
+    return np.where(cells > 0, _at_least(weights, float(np.sqrt(cells.max()))), 0.0)
+
+
+def _at_least(weights: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
+    """Weights that leave no table so little that its noise would be too wide to be drawn."""
+    found: NDArray[np.float64] = np.where(weights > 0, np.maximum(weights, _LEAST * largest), 0.0)
+    return found
 
 
 def noise_of(weights: NDArray[np.float64], unit: float, total: float) -> NDArray[np.float64]:
