@@ -56,6 +56,6 @@ def update(comparison: Comparison) -> None:
 
 def _cell(rows: list[Row], metric: str) -> str:
     values = [value for row in rows if (value := row.mean(metric)) is not None]
-    if not values:
+    if len(values) < len(rows):  # a mean over some of the tables would not be one of the others'
         return "–"
     return f"{mean(values):.2f} ({min(values):.2f}–{max(values):.2f})"
