@@ -20,6 +20,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -139,9 +140,9 @@ def sixteen_bins(bench: Bench) -> Figures:
     return {name: value for name, value in figures.items() if name != "similarity"}
 
 
-def components(count: int) -> Callable[[Bench], Figures]:
-    """A fit with another number of components."""
-    return lambda bench: bench.similarity(FitSettings(mixture=MixtureSettings(components=count)), whole=True)
+def trained(**shape: Any) -> Callable[[Bench], Figures]:
+    """A fit in which something of the mixture's training is another."""
+    return lambda bench: bench.similarity(FitSettings(mixture=MixtureSettings(**shape)), whole=True)
 
 
 def margins_of_the_profile(bench: Bench) -> Figures:
@@ -159,8 +160,7 @@ def no_correlations(bench: Bench) -> Figures:
 
 def nothing_held_out(bench: Bench) -> Figures:
     """All information to training, and no choice of the best state."""
-    with patch.object(aggregate_losses.AggregateLoss, "score", side_effect=[float(-n) for n in range(10_000)]):
-        return bench.similarity(FitSettings(held_out=1e-6, patience=None))
+    return bench.similarity(FitSettings(held_out=1e-6, patience=None, keeps_last=True))
 
 
 def split_records(bench: Bench) -> Figures:
@@ -216,8 +216,11 @@ CHOICES: dict[str, Callable[[Bench], Figures]] = {
     "no look at correlations": no_correlations,
     "the target as pivot": target_as_pivot,
     "16 bins of numbers": sixteen_bins,
-    "256 components": components(256),
-    "2048 components": components(2048),
+    "256 components": trained(components=256),
+    "2048 components": trained(components=2048),
+    "one member": trained(members=1),
+    "no smoothness": trained(smoothness=0.0),
+    "one member, no smoothness": trained(members=1, smoothness=0.0),
 }
 
 

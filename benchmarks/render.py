@@ -134,13 +134,23 @@ def _choices() -> list[str]:
         _CHOICES,
         table(["", *tasks, "seeds"], rows),
         "Synthetic rows of the default (1,024 components), with the target as pivot, with 16 bins of numbers as in "
-        "records, and with fewer and more components:",
+        "records, with fewer and more components, with components that are trained together as one, and with bins of numbers "
+        "that do not learn from those next to them. The last three rows and their defaults are later runs than others:",
         table(["task", "ε", "", *metrics.values(), "seeds"], whole),
     ]
 
 
 _CHOICES_EPSILON = 1.0
-_WHOLE = ("default", "the target as pivot", "16 bins of numbers", "256 components", "2048 components")
+_WHOLE = (
+    "default",
+    "the target as pivot",
+    "16 bins of numbers",
+    "256 components",
+    "2048 components",
+    "one member",
+    "no smoothness",
+    "one member, no smoothness",
+)
 _CHOICES = """
 California samples and Adult, ε = 1. Similarity (1 − total variation, mean over pairs of columns) between the true
 tables of the coded levels and those of the fitted mixture, before any row is drawn. A tenth of the information is held

@@ -41,11 +41,16 @@ class MixtureSettings:
         start_spread: Standard deviation of the logits about the margins when training starts.
         prior: What a nat that a component knows about a column has to explain of the tables, in units of χ² a
             level of the table: higher is smoother.
+        members: Parts of the components that are trained each by itself, under a split of the noise of its own, so
+            that errors which they do not share average out; by default fewer where tables feed more components.
+        smoothness: How much levels of numbers learn from those next to them (``smoothness``): 0 is not at all.
     """
 
     components: int | None = None
     start_spread: float = 1.0
     prior: float = 7.0
+    members: int | None = None
+    smoothness: float = 0.5
 
     def __post_init__(self) -> None:
         if self.components is not None and self.components < 1:
@@ -54,6 +59,10 @@ class MixtureSettings:
             raise ParameterError(f"start_spread={self.start_spread} must be positive")
         if not 0.0 <= self.prior < float("inf"):
             raise ParameterError(f"prior={self.prior} must be finite and not negative")
+        if self.members is not None and self.members < 1:
+            raise ParameterError(f"members={self.members} must be at least 1")
+        if not 0.0 <= self.smoothness < 1.0:
+            raise ParameterError(f"smoothness={self.smoothness} must be at least 0 and below 1")
 
     def count(self, clarity: float = 0.0) -> int:
         """How many components there are, given how many times all records exceed the noise of a table's cell.
@@ -63,6 +72,12 @@ class MixtureSettings:
         if self.components is not None:
             return self.components
         return min(_FEWEST << int(math.log2(max(clarity / _CLEAR, 1.0))), _MOST)
+
+    def count_members(self, clarity: float = 0.0) -> int:
+        """How many members there are, given the same: where the noise is small one large mixture fits better."""
+        most = self.count(clarity)
+        wanted = _MOST // replace(self, components=None).count(clarity) if self.members is None else self.members
+        return min(wanted, most)
 
 
 class MixtureGenerator(nn.Module):
@@ -74,6 +89,7 @@ class MixtureGenerator(nn.Module):
         settings: The shape of the mixture.
         pivot: Position of the pivot column.
         shares: Share of each class of the pivot.
+        kernels: What smooths the logits of each column while it is trained, if anything does.
     """
 
     cumulative: Tensor
@@ -86,6 +102,7 @@ class MixtureGenerator(nn.Module):
         *,
         pivot: int | None = None,
         shares: Float[Tensor, " v"] | None = None,
+        kernels: Sequence[Float[Tensor, "w w"] | None] = (),
     ) -> None:
         super().__init__()
         classes = 1 if pivot is None else layout.blocks[pivot][1] - layout.blocks[pivot][0]
@@ -95,8 +112,9 @@ class MixtureGenerator(nn.Module):
         count = settings.count()
         self.layout, self.pivot, self.latent_dim = layout, pivot, 1
         self.settings, self.num_classes = replace(settings, components=count), classes
-        start = margins.clamp_min(_LEAST_MARGIN).log().repeat_interleave(count, dim=0)
-        self.logits = nn.Parameter(start)
+        self._kernels = tuple(kernels) if any(kernel is not None for kernel in kernels) else ()
+        start = self._smoothed(margins.clamp_min(_LEAST_MARGIN).log(), inverse=True)
+        self.logits = nn.Parameter(start.repeat_interleave(count, dim=0))
         weights = shares.double().repeat_interleave(count)
         self.register_buffer("cumulative", (weights / weights.sum()).cumsum(0)[:-1])
 
@@ -144,10 +162,15 @@ class MixtureGenerator(nn.Module):
         return mixture
 
     def match_margins(self, margins: Float[Tensor, "v d"], generator: torch.Generator) -> None:
-        """Shift every level's logit, in all components of a class alike, until the class has these margins."""
+        """Shift every level's logit, in all components of a class alike, until the class has these margins.
+
+        Logits are free from then on: what was smoothed stays so, and nothing is smoothed any more.
+        """
         del generator
         wanted = margins.clamp_min(_LEAST_MARGIN).log()
         with torch.no_grad():
+            self.logits.copy_(self._smoothed(self.logits))
+            self._kernels = ()
             by_class = self.logits.view(self.num_classes, -1, self.layout.dim)
             weights = self.weights().view(self.num_classes, -1, 1).to(self.logits.dtype)
             weights = weights / weights.sum(dim=1, keepdim=True)
@@ -157,10 +180,22 @@ class MixtureGenerator(nn.Module):
 
     def _distributions(self, logits: Float[Tensor, "b d"], chosen: Int[Tensor, " b"]) -> Float[Tensor, "b d"]:
         """The distributions of these logits, which are those of the chosen components."""
-        probabilities = self.layout.softmax(logits)
+        probabilities = self.layout.softmax(self._smoothed(logits))
         if self.pivot is None:
             return probabilities
         start, stop = self.layout.blocks[self.pivot]
         classes = chosen // self.settings.count()
         certain = nn.functional.one_hot(classes, stop - start).to(probabilities.dtype)
         return torch.cat([probabilities[:, :start], certain, probabilities[:, stop:]], dim=1)
+
+    def _smoothed(self, logits: Float[Tensor, "b d"], *, inverse: bool = False) -> Float[Tensor, "b d"]:
+        """Logits from the parameters; the other way round if asked for."""
+        if not self._kernels:
+            return logits
+        parts = torch.split(logits, [stop - start for start, stop in self.layout.blocks], dim=1)
+        both = zip(parts, self._kernels, strict=True)
+        if inverse:
+            found = [part if kernel is None else torch.linalg.solve(kernel, part, left=False) for part, kernel in both]
+        else:
+            found = [part if kernel is None else part @ kernel for part, kernel in both]
+        return torch.cat(found, dim=1)

@@ -69,6 +69,10 @@ class CategoryCode(ColumnCode):
         """Categories are no numbers."""
         return
 
+    def level_places(self) -> None:
+        """Categories have no order that is known."""
+        return
+
     def draw_values(self, cells: NDArray[np.int64], rng: np.random.Generator) -> pa.Array:
         """Values of the user's own type for the given cells."""
         return self._values().take(pa.array(self._without_other(cells, rng)))

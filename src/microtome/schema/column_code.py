@@ -98,6 +98,13 @@ class ColumnCode(ABC):
         """
 
     @abstractmethod
+    def level_places(self) -> NDArray[np.float64] | None:
+        """Where levels of several numbers lie among each other, as the share of records below their middles.
+
+        NaN for levels of one value, which may be like no other; ``None`` if there are no numbers.
+        """
+
+    @abstractmethod
     def draw_values(self, cells: NDArray[np.int64], rng: np.random.Generator) -> pa.Array:
         """Values of the user's own type for the given cells."""
 

@@ -114,6 +114,24 @@ class NumberCode(ColumnCode):
         sums = np.bincount(levels, weights=shares * apart / spread, minlength=self.num_levels)
         return np.divide(sums, self.level_margins, out=np.zeros(self.num_levels), where=self.level_margins > 0)
 
+    def level_places(self) -> NDArray[np.float64] | None:
+        """Where levels of several numbers lie among each other, as the share of records below their middles.
+
+        NaN for levels of one value, which may be like no other; ``None`` if there are no numbers.
+        """
+        scores = self.level_scores()
+        if scores is None:
+            return None
+        of_numbers, single = self.levels[: self.cells.num_values], self.cells.singletons()
+        several = np.bincount(of_numbers, minlength=self.num_levels) > 1
+        several[of_numbers[~single]] = True
+        line = np.flatnonzero(several)
+        line = line[np.argsort(scores[line], kind="stable")]
+        shares = self.level_margins[line]
+        places = np.full(self.num_levels, np.nan)
+        places[line] = (np.cumsum(shares) - shares / 2.0) / max(shares.sum(), np.finfo(float).tiny)
+        return places
+
     def draw_values(self, cells: NDArray[np.int64], rng: np.random.Generator) -> pa.Array:
         """Values of the user's own type for the given cells."""
         code = cells - self.cells.num_values

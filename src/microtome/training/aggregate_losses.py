@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,7 +30,7 @@ from microtome.divergences import (
     component_moments,
 )
 from microtome.errors import ParameterError
-from microtome.generators import Generator, MixtureGenerator, RowLayout
+from microtome.generators import RowLayout
 from microtome.generators.splitting import Support
 from microtome.published import AggregatesRelease
 from microtome.published.second_moments import level_margins, margin_noise
@@ -38,7 +39,7 @@ from microtome.schema import project_to_simplex
 from microtome.training.certainty import Certainty
 from microtome.training.correlations import Correlations
 from microtome.training.focus import FocusTables
-from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, Judge, LossMix, on_encoded
+from microtome.training.losses import LEAST_SIGNAL, MARGIN_WEIGHT, LossMix, on_encoded
 from microtome.training.rule_cells import forbidden_pairs, with_rules
 from microtome.training.triples import ChosenTables
 
@@ -77,6 +78,17 @@ def class_margins(release: AggregatesRelease) -> Floats:
             else:
                 counts[number, part] = project_to_simplex(counts[number, part], sizes[number])
     return counts
+
+
+class Yardstick(NamedTuple):
+    """What a score on held-out tables is measured by."""
+
+    independent: float
+    """What independent columns miss."""
+    unit: float
+    """What there is to learn."""
+    error: float
+    """The standard error of that, by the noise of what is held out."""
 
 
 class AggregateLoss:
@@ -162,24 +174,19 @@ class AggregateLoss:
         """Which levels go together where one column follows from another."""
         return () if self._certain is None else self._certain.supports
 
-    def forget(self) -> None:
-        """Nothing is drawn for a step, let alone for several."""
-
     @property
     def has_signal(self) -> bool:
         """Whether there is anything to learn beyond the margins."""
         return self._unit > LEAST_SIGNAL
 
-    def __call__(self, model: Generator, latent: Float[Tensor, "b z"], generator: torch.Generator) -> Float[Tensor, ""]:
-        """The training loss, in units of the tables' own size; of a batch of latent noise if that matters."""
-        del generator
-        match model:
-            case MixtureGenerator():
-                classes = model.components().chunk(model.num_classes)
-                margins, tables = self._of_components(classes)
-                tables = tables + self._known(classes)
-            case _:
-                margins, tables = self._of_batch(model(latent))
+    def of_components(self, classes: Sequence[Float[Tensor, "k d"]]) -> Float[Tensor, ""]:
+        """The training loss of components, class by class, in units of the tables' own size."""
+        margins, tables = self._of_components(classes)
+        return (tables + self._known(classes)) / self._unit + MARGIN_WEIGHT * margins
+
+    def of_batch(self, encoded: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
+        """That of encoded rows."""
+        margins, tables = self._of_batch(encoded)
         return tables / self._unit + MARGIN_WEIGHT * margins
 
     def _of_components(self, classes: Sequence[Float[Tensor, "k d"]]) -> tuple[Tensor, Tensor]:
@@ -221,9 +228,8 @@ class AggregateLoss:
             known.append((self._price * rows * surprise).sum(dim=1).mean())
         return torch.stack(known).sum()
 
-    @property
-    def judge(self) -> Judge:
-        """Scores by what was held out."""
+    def yardstick(self) -> Yardstick:
+        """What a score on held-out tables is measured by."""
         judges = [*self._judge, *(self._focus.judge if self._focus else [])]
         pairs = list(zip(judges, self._trained, strict=True))
         shift = self._independent_shift
@@ -234,13 +240,7 @@ class AggregateLoss:
             unit += self._chosen.held_out_signal()
             errors.append(self._chosen.signal_error())
             independent += self._chosen.signal(self._chosen.judge)
-        unit = max(unit, LEAST_SIGNAL)
-        return Judge(
-            value=self._held_out,
-            independent=independent,
-            unit=unit,
-            score_error=float(np.linalg.norm(errors)) / unit,
-        )
+        return Yardstick(independent, max(unit, LEAST_SIGNAL), float(np.linalg.norm(errors)))
 
     @property
     def _independent_shift(self) -> float:
@@ -250,21 +250,23 @@ class AggregateLoss:
         row = RowLayout.of(self._codebook).encode(self._margins)
         return float(self._focus.errors(self._focus.judge, row)) - sum(one.signal() for one in self._focus.judge)
 
-    def _held_out(self, model: Generator, latent: Float[Tensor, "b z"]) -> float:
-        match model:
-            case MixtureGenerator():
-                classes = model.components().chunk(model.num_classes)
-                moments, groups = self._moments(classes)
-                found = sum(float(one.moment_losses(few)[1]) for one, few in zip(self._judge, moments, strict=True))
-                rows = classes[0]
-                if self._focus is not None:
-                    found += float(self._focus.errors_of_moments(self._focus.judge, groups))
-            case _:
-                encoded = model(latent)
-                found, rows = float(self._judge[0](encoded)), self._judge[0].decoded(encoded)
-                if self._focus is not None:
-                    found += float(self._focus.errors(self._focus.judge, encoded))
-        return found + (0.0 if self._chosen is None else float(self._chosen.error(self._chosen.judge, rows)))
+    def missed_by_components(self, classes: Sequence[Float[Tensor, "k d"]]) -> float:
+        """What components miss of the held-out tables."""
+        moments, groups = self._moments(classes)
+        found = sum(float(one.moment_losses(few)[1]) for one, few in zip(self._judge, moments, strict=True))
+        if self._focus is not None:
+            found += float(self._focus.errors_of_moments(self._focus.judge, groups))
+        return found + self._chosen_missed(classes[0])
+
+    def missed_by_batch(self, encoded: Float[Tensor, "b d"]) -> float:
+        """What encoded rows miss of them."""
+        found = float(self._judge[0](encoded))
+        if self._focus is not None:
+            found += float(self._focus.errors(self._focus.judge, encoded))
+        return found + self._chosen_missed(self._judge[0].decoded(encoded))
+
+    def _chosen_missed(self, rows: Float[Tensor, "b d"]) -> float:
+        return 0.0 if self._chosen is None else float(self._chosen.error(self._chosen.judge, rows))
 
 
 def _prices(release: AggregatesRelease) -> Float[Tensor, " d"]:

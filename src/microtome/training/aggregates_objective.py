@@ -9,9 +9,11 @@ import numpy as np
 import torch
 
 from microtome.generators import Generator, MixtureGenerator, RowLayout
+from microtome.generators.smoothness import kernels
 from microtome.generators.splitting import Support, split
 from microtome.published import AggregatesRelease
 from microtome.training.aggregate_losses import AggregateLoss, class_margins, class_shares
+from microtome.training.committee import Committee
 from microtome.training.settings import FitSettings
 from microtome.training.table_objective import TableObjective
 
@@ -39,29 +41,36 @@ def aggregates_objective(
     release: AggregatesRelease, settings: FitSettings, seed: int, generator: Generator | None
 ) -> TableObjective:
     """The built-in mixture, or a generator of one's own, against noisy tables."""
-    random, mixture = torch.Generator().manual_seed(seed), None
+    random, mixture, members = torch.Generator().manual_seed(seed), None, 1
     exact = generator is None
     pace, margins = settings.pace(mixture=exact), class_margins(release)
     by_class = torch.tensor(margins, dtype=torch.float32)
     if generator is None:
+        shape, clarity = settings.mixture, _clarity(release)
+        members = shape.count_members(clarity)
         generator = mixture = MixtureGenerator(
             RowLayout.of(release.codebook),
             by_class,
-            replace(settings.mixture, components=settings.mixture.count(_clarity(release))),
+            replace(shape, components=shape.count(clarity), members=members),
             pivot=release.pivot,
             shares=torch.tensor(class_shares(release)),
+            kernels=kernels(release.codebook.codes, shape.smoothness),
         )
     objective = AggregatesObjective(release, generator, pace, settings.batch_size, by_class, random)
-    tables = AggregateLoss(
-        release,
-        margins,
-        settings.loss,
-        held_out=settings.held_out,
-        batch_size=settings.batch_size,
-        prior=settings.mixture.prior,
-        exact=exact,
-        generator=random,
-    )
+    losses = [
+        AggregateLoss(
+            release,
+            margins,
+            settings.loss,
+            held_out=settings.held_out,
+            batch_size=settings.batch_size,
+            prior=settings.mixture.prior,
+            exact=exact,
+            generator=random,
+        )
+        for _ in range(members)
+    ]
+    tables = Committee(losses)
     objective.minimise(tables, tables.judge)
     objective.mixture, objective.supports = mixture, tables.supports
     return objective
