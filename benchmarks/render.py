@@ -134,8 +134,8 @@ def _choices() -> list[str]:
         _CHOICES,
         table(["", *tasks, "seeds"], rows),
         "Synthetic rows of the default (1,024 components), with the target as pivot, with 16 bins of numbers as in "
-        "records, with fewer and more components, with components that are trained together as one, and with bins of numbers "
-        "that do not learn from those next to them. The last three rows and their defaults are later runs than others:",
+        "records, with fewer and more components, with components that are trained together as one, and with bins of "
+        "numbers that do not learn from those next to them. Rows with their own date in the JSON are of different code:",
         table(["task", "ε", "", *metrics.values(), "seeds"], whole),
     ]
 

@@ -27,8 +27,9 @@ from microtome.generators.layout import RowLayout
 _LEAST_MARGIN = 1e-6
 _ROUNDS = 30
 _FEWEST, _MOST = 1024, 4096
-_CLEAR = 4000.0
-"""Records that exceed the noise so many times feed the fewest components; twice as many, twice as many."""
+_CLEAR = 400.0
+"""Records that exceed the noise so many times feed the fewest components; four times as many, twice as many."""
+_MEMBERS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class MixtureSettings:
         prior: What a nat that a component knows about a column has to explain of the tables, in units of χ² a
             level of the table: higher is smoother.
         members: Parts of the components that are trained each by itself, under a split of the noise of its own, so
-            that errors which they do not share average out; by default fewer where tables feed more components.
+            that errors which they do not share average out; by default four, and one where the noise is small.
         smoothness: How much levels of numbers learn from those next to them (``smoothness``): 0 is not at all.
     """
 
@@ -71,13 +72,12 @@ class MixtureSettings:
         """
         if self.components is not None:
             return self.components
-        return min(_FEWEST << int(math.log2(max(clarity / _CLEAR, 1.0))), _MOST)
+        return min(_FEWEST << int(math.log(max(clarity / _CLEAR, 1.0), 4)), _MOST)
 
     def count_members(self, clarity: float = 0.0) -> int:
         """How many members there are, given the same: where the noise is small one large mixture fits better."""
-        most = self.count(clarity)
-        wanted = _MOST // replace(self, components=None).count(clarity) if self.members is None else self.members
-        return min(wanted, most)
+        usual = 1 if replace(self, components=None).count(clarity) == _MOST else _MEMBERS
+        return min(usual if self.members is None else self.members, self.count(clarity))
 
 
 class MixtureGenerator(nn.Module):

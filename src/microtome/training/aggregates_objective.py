@@ -43,7 +43,7 @@ def aggregates_objective(
     """The built-in mixture, or a generator of one's own, against noisy tables."""
     random, mixture, members = torch.Generator().manual_seed(seed), None, 1
     exact = generator is None
-    pace, margins = settings.pace(mixture=exact), class_margins(release)
+    margins = class_margins(release)
     by_class = torch.tensor(margins, dtype=torch.float32)
     if generator is None:
         shape, clarity = settings.mixture, _clarity(release)
@@ -56,6 +56,7 @@ def aggregates_objective(
             shares=torch.tensor(class_shares(release)),
             kernels=kernels(release.codebook.codes, shape.smoothness),
         )
+    pace = settings.pace(mixture=exact, members=members)
     objective = AggregatesObjective(release, generator, pace, settings.batch_size, by_class, random)
     losses = [
         AggregateLoss(
