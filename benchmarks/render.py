@@ -135,7 +135,7 @@ def _choices() -> list[str]:
         table(["", *tasks, "seeds"], rows),
         "Synthetic rows of the default (1,024 components), with the target as pivot, with 16 bins of numbers as in "
         "records, with fewer and more components, with components that are trained together as one, and with bins of "
-        "numbers that do not learn from those next to them. Rows with their own date in the JSON are of different code:",
+        "numbers that do not learn from those next to them. Rows of other dates in the JSON are of other code:",
         table(["task", "ε", "", *metrics.values(), "seeds"], whole),
     ]
 

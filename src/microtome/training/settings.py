@@ -22,9 +22,12 @@ from microtome.whole_file import write_text
 _NETWORK = Pace(steps=600, learning_rate=2e-3, check_every=50)
 _COMMITTEE = Pace(steps=200, learning_rate=0.2, check_every=10, adam_memory=(0.9, 0.95))
 _MIXTURE = replace(_COMMITTEE, steps=400)
-"""Where the noise is small, so that one large mixture is better than several, there is more to learn. A mixture's gradient has no noise to average out: a long memory of the large gradients at the start would keep its
+"""Where the noise is small, so that one large mixture is better than several, there is more to learn.
+
+A mixture's gradient has no noise to average out: a long memory of the large gradients at the start would keep its
 steps too short to the end, and what is certain in the tables (who was born here is a citizen) would not become certain
-in its components."""
+in its components.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
