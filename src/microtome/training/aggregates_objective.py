@@ -56,7 +56,7 @@ def aggregates_objective(
             shares=torch.tensor(class_shares(release)),
             kernels=kernels(release.codebook.codes, shape.smoothness),
         )
-    pace = settings.pace(mixture=exact, members=members)
+    pace = settings.pace(mixture=exact)
     objective = AggregatesObjective(release, generator, pace, settings.batch_size, by_class, random)
     losses = [
         AggregateLoss(

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,10 @@ from microtome.training.slices import SliceChoice
 from microtome.whole_file import write_text
 
 _NETWORK = Pace(steps=600, learning_rate=2e-3, check_every=50)
-_COMMITTEE = Pace(steps=200, learning_rate=0.2, check_every=10, adam_memory=(0.9, 0.95))
-_MIXTURE = replace(_COMMITTEE, steps=400)
-"""Where the noise is small, so that one large mixture is better than several, there is more to learn.
-
-A mixture's gradient has no noise to average out: a long memory of the large gradients at the start would keep its
+_MIXTURE = Pace(steps=400, learning_rate=0.2, check_every=10, adam_memory=(0.9, 0.95))
+"""A mixture's gradient has no noise to average out: a long memory of the large gradients at the start would keep its
 steps too short to the end, and what is certain in the tables (who was born here is a citizen) would not become certain
-in its components.
-"""
+in its components."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +34,7 @@ class FitSettings:
         network: Shape of the built-in network, which is fitted to records.
         mixture: Shape of the built-in mixture, which is fitted to aggregates.
         loss: What is minimised.
-        steps: Most steps of the optimiser; by default 200 for a mixture of several members, 400 for one of a single
-            one, 600 otherwise.
+        steps: Most steps of the optimiser; by default 400 for a mixture, 600 otherwise.
         batch_size: Synthetic rows a step. A mixture has no batches; it meets margins as if it had.
         learning_rate: Peak of the one-cycle schedule; by default 0.2 for a mixture, 0.002 otherwise.
         schedule: How the learning rate goes: ``one-cycle`` or ``constant``.
@@ -74,16 +69,13 @@ class FitSettings:
         require(0 < self.held_out < 1, "held_out", self.held_out, "between 0 and 1, both excluded")
         require(self.patience is None or self.patience >= 1, "patience", self.patience, "at least 1, or none")
 
-    def pace(self, *, mixture: bool, members: int = 1) -> Pace:
-        """Every default settled for a mixture of so many members, or for a network.
-
-        Settings that do not apply are refused.
-        """
+    def pace(self, *, mixture: bool) -> Pace:
+        """Every default settled for a mixture, or for a network; settings that do not apply are refused."""
         idle, used = ("network", "mixture") if mixture else ("mixture", "network")
         kind = ReleaseKind.AGGREGATES if mixture else ReleaseKind.RECORDS
         if getattr(self, idle) != getattr(FitSettings(), idle):
             raise ParameterError(f"settings of the {idle} do not apply: {kind} are fitted with a {used}; remove them")
-        default = _NETWORK if not mixture else _COMMITTEE if members > 1 else _MIXTURE
+        default = _MIXTURE if mixture else _NETWORK
         return Pace(
             steps=self.steps or default.steps,
             learning_rate=self.learning_rate or default.learning_rate,
