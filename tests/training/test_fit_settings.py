@@ -75,6 +75,11 @@ def test_nonsense_is_refused(document: dict[str, Any], said: str | None) -> None
 def test_defaults_depend_on_what_is_fitted() -> None:
     mixture, network = FitSettings().pace(mixture=True), FitSettings().pace(mixture=False)
     assert (mixture.steps, mixture.learning_rate, mixture.check_every) == (400, 0.2, 10)
+    assert [FitSettings().pace(mixture=True, clarity=clear).steps for clear in (0.0, 1_599.0, 1_600.0)] == [
+        200,
+        200,
+        400,
+    ]
     assert (network.steps, network.learning_rate, network.check_every) == (600, 2e-3, 50)
     assert FitSettings(steps=7).pace(mixture=True).steps == 7
 

@@ -72,7 +72,12 @@ class MixtureSettings:
         """
         if self.components is not None:
             return self.components
-        return min(_FEWEST << int(math.log(max(clarity / _CLEAR, 1.0), 4)), _MOST)
+        doublings = math.log(max(clarity / _CLEAR, 1.0), 4)
+        return _FEWEST << int(min(doublings, math.log2(_MOST // _FEWEST)))
+
+    def feeds_more(self, clarity: float) -> bool:
+        """Whether such tables feed more than the fewest components."""
+        return replace(self, components=None).count(clarity) > _FEWEST
 
     def count_members(self, clarity: float = 0.0) -> int:
         """How many members there are, given the same: where the noise is small one large mixture fits better."""

@@ -44,9 +44,9 @@ def aggregates_objective(
     random, mixture, members = torch.Generator().manual_seed(seed), None, 1
     exact = generator is None
     margins = class_margins(release)
-    by_class = torch.tensor(margins, dtype=torch.float32)
+    clarity, by_class = _clarity(release), torch.tensor(margins, dtype=torch.float32)
     if generator is None:
-        shape, clarity = settings.mixture, _clarity(release)
+        shape = settings.mixture
         members = shape.count_members(clarity)
         generator = mixture = MixtureGenerator(
             RowLayout.of(release.codebook),
@@ -56,7 +56,7 @@ def aggregates_objective(
             shares=torch.tensor(class_shares(release)),
             kernels=kernels(release.codebook.codes, shape.smoothness),
         )
-    pace = settings.pace(mixture=exact)
+    pace = settings.pace(mixture=exact, clarity=clarity)
     objective = AggregatesObjective(release, generator, pace, settings.batch_size, by_class, random)
     losses = [
         AggregateLoss(

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ _MIXTURE = Pace(steps=400, learning_rate=0.2, check_every=10, adam_memory=(0.9, 
 """A mixture's gradient has no noise to average out: a long memory of the large gradients at the start would keep its
 steps too short to the end, and what is certain in the tables (who was born here is a citizen) would not become certain
 in its components."""
+_MIXTURE_IN_NOISE = replace(_MIXTURE, steps=200)
+"""Where the noise leaves little to learn, the rate is to fall while that is learnt, and not after."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +36,8 @@ class FitSettings:
         network: Shape of the built-in network, which is fitted to records.
         mixture: Shape of the built-in mixture, which is fitted to aggregates.
         loss: What is minimised.
-        steps: Most steps of the optimiser; by default 400 for a mixture, 600 otherwise.
+        steps: Most steps of the optimiser; by default 400 for a mixture, 200 for one of few components because there is
+            much noise, 600 otherwise.
         batch_size: Synthetic rows a step. A mixture has no batches; it meets margins as if it had.
         learning_rate: Peak of the one-cycle schedule; by default 0.2 for a mixture, 0.002 otherwise.
         schedule: How the learning rate goes: ``one-cycle`` or ``constant``.
@@ -69,13 +72,16 @@ class FitSettings:
         require(0 < self.held_out < 1, "held_out", self.held_out, "between 0 and 1, both excluded")
         require(self.patience is None or self.patience >= 1, "patience", self.patience, "at least 1, or none")
 
-    def pace(self, *, mixture: bool) -> Pace:
-        """Every default settled for a mixture, or for a network; settings that do not apply are refused."""
+    def pace(self, *, mixture: bool, clarity: float = math.inf) -> Pace:
+        """Every default settled for a network, or for a mixture on tables that are so clear (``MixtureSettings``).
+
+        Settings that do not apply are refused.
+        """
         idle, used = ("network", "mixture") if mixture else ("mixture", "network")
         kind = ReleaseKind.AGGREGATES if mixture else ReleaseKind.RECORDS
         if getattr(self, idle) != getattr(FitSettings(), idle):
             raise ParameterError(f"settings of the {idle} do not apply: {kind} are fitted with a {used}; remove them")
-        default = _MIXTURE if mixture else _NETWORK
+        default = _NETWORK if not mixture else _MIXTURE if MixtureSettings().feeds_more(clarity) else _MIXTURE_IN_NOISE
         return Pace(
             steps=self.steps or default.steps,
             learning_rate=self.learning_rate or default.learning_rate,
