@@ -103,6 +103,6 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_more_components_where_the_records_exceed_the_noise_by_more() -> None:
-    chosen = [MixtureSettings().count(clarity) for clarity in (0.0, 400.0, 1_599.0, 1_600.0, 6_400.0, 1e9)]
+    chosen = [MixtureSettings().count(clarity) for clarity in (0.0, 200.0, 1_599.0, 1_600.0, 12_800.0, 1e9)]
     assert chosen == [1024, 1024, 1024, 2048, 4096, 4096]
     assert MixtureSettings(components=7).count(1e9) == 7

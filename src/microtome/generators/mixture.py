@@ -27,8 +27,8 @@ from microtome.generators.layout import RowLayout
 _LEAST_MARGIN = 1e-6
 _ROUNDS = 30
 _FEWEST, _MOST = 1024, 4096
-_CLEAR = 400.0
-"""Records that exceed the noise so many times feed the fewest components; four times as many, twice as many."""
+_CLEAR = 200.0
+"""Records that exceed the noise so many times feed the fewest components; eight times as many, twice as many."""
 _MEMBERS = 4
 
 
@@ -72,7 +72,7 @@ class MixtureSettings:
         """
         if self.components is not None:
             return self.components
-        doublings = math.log(max(clarity / _CLEAR, 1.0), 4)
+        doublings = math.log2(max(clarity / _CLEAR, 1.0)) / 3.0
         return _FEWEST << int(min(doublings, math.log2(_MOST // _FEWEST)))
 
     def feeds_more(self, clarity: float) -> bool:
