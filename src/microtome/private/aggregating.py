@@ -278,7 +278,7 @@ class AggregateTally:
 
     def add(self, levels: NDArray[np.int64], weight: int = 1) -> None:
         """Count the rows of a block, given as levels (rows × columns), each for so much."""
-        if ((levels < 0) | (levels >= self._widths)).any():
+        if len(levels) and ((levels.min(axis=0) < 0) | (levels.max(axis=0) >= self._widths)).any():
             raise MicrotomeError("a level is outside its column; nothing was released")
         self._counted.add(levels.T, self.plan.parts_of(levels), weight)
         with self._lock:
