@@ -154,8 +154,8 @@ def _locate_categories(
     if unknown.any():
         _refuse_unknown(array, column, cells, unknown if places is None else unknown[np.asarray(places)])
         among = np.where(unknown, len(cells.categories) if cells.other else 0, among)  # no value is a 0 of these
-    found = outputs[among]
-    return found if places is None else found[np.asarray(places)]
+    found: NDArray[np.int64] = outputs[among]
+    return found if places is None else np.take(found, np.asarray(places))
 
 
 def _refuse_unknown(array: pa.Array, column: Column, cells: CategoryCells, unknown: NDArray[np.bool_]) -> None:
@@ -201,7 +201,8 @@ def _listed_places(counted: pa.Array, cells: NumberCells, low: float, high: floa
     numbers = np.asarray(counted.cast(pa.int64()).fill_null(least))
     if len(numbers) and (numbers.min() < least or numbers.max() > most):
         return None
-    return places[numbers - first]
+    found: NDArray[np.int64] = places[numbers - first]
+    return found
 
 
 def _counted(array: pa.Array, column: Column) -> pa.Array:

@@ -1,8 +1,8 @@
 """Which interval a number is in, without a search for every number: its leading bits say nearly all of it.
 
-The bits of a positive float, read as a whole number, grow with it. Their leading ones are its *slot*. How many edges are
-in lower slots is looked up, and those in the same slot are compared with the number itself: the interval is exact, and
-a number's own. Only where a slot has many edges these are searched.
+The bits of a positive float, read as a whole number, grow with it. Their leading ones are its *slot*. How many edges
+are in lower slots is looked up, and those in the same slot are compared with the number itself: the interval is exact,
+and a number's own. Only where a slot has many edges these are searched.
 """
 
 from __future__ import annotations
