@@ -47,11 +47,14 @@ class JointCounts:
         """Count rows, given as levels column by column, and the part that each is of; each for so much."""
         codes = [_joint(levels, team, self._widths) for team in self._teams]
         started: tuple[tuple[int, ...], Ints | None] = (), parts
+        own = np.empty_like(codes[0])  # memory of its own for every table would take longer than to count
         for teams, table in self._tables.items():
             *others, last = teams
             if started[0] != tuple(others):
                 started = tuple(others), self._started(codes, others, parts)
-            code = codes[last] if started[1] is None else started[1] * self._sizes[last] + codes[last]
+            code = codes[last] if started[1] is None else np.multiply(started[1], self._sizes[last], out=own)
+            if started[1] is not None:
+                code += codes[last]
             with self._locks[teams]:
                 np.add.at(table, code, weight)
 
@@ -129,9 +132,10 @@ def _product(sizes: Sequence[int], members: Sequence[int]) -> int:
 
 
 def _joint(levels: Sequence[Ints] | Ints, team: Sequence[int], widths: Sequence[int]) -> Ints:
-    code = np.ascontiguousarray(levels[team[0]])
+    code = np.array(levels[team[0]], np.int64)
     for column in team[1:]:
-        code = code * widths[column] + levels[column]
+        code *= widths[column]
+        code += levels[column]
     return code
 
 

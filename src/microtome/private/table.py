@@ -121,6 +121,14 @@ class PrivateTable:
         if held:
             yield pa.Table.from_batches(waiting).combine_chunks()
 
+    def pieces(self, schema: Schema, rows: int) -> Iterator[pa.Table]:
+        """The table in pieces of at most ``rows`` rows, as its source has them: for whom it does not matter which."""
+        self.check_columns(schema)
+        for batch in self._conformed(schema):
+            step = -(-batch.num_rows // max(-(-batch.num_rows // rows), 1))
+            for start in range(0, batch.num_rows, step or 1):
+                yield pa.Table.from_batches([batch.slice(start, step)])
+
     def _conformed(self, schema: Schema) -> Iterator[pa.RecordBatch]:
         return (batch for batch, _ in self.keyed(schema, (), as_places=True))
 

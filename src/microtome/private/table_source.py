@@ -105,11 +105,10 @@ class TableSource:
     def blocks(self, num_records: int, counting: Pass | None = None) -> Iterator[TableBlock]:
         """All rows in blocks, with the columns that a pass looks at."""
         match counting:
-            case SearchPass() | ProfilePass():
-                schema = narrowed(self.view.schema, counting.tally.columns)
+            case SearchPass() | ProfilePass() | PairTablePass() | ChosenTriplesPass():
+                return self.table.pieces(narrowed(self.view.schema, counting.tally.columns), num_records)
             case _:
-                schema = self.view.schema
-        return iter(self.table.blocks(schema, num_records))
+                return self.table.blocks(self.view.schema, num_records)
 
     def schema_document(self) -> Mapping[str, Any]:
         """The schema, for the file."""

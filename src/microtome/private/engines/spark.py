@@ -26,6 +26,7 @@ from microtome.private.engines.spark_messages import MESSAGE_IN_SPARK, collected
 from microtome.private.engines.spark_packing import PackedRows, Packs, unpacked_blocks
 from microtome.private.engines.spark_people import PackedPeople, gathered_people
 from microtome.private.engines.spark_rows import SparkRows
+from microtome.private.memory import keep_freed_memory
 from microtome.private.passes import TableTally, Told
 from microtome.private.table import Gathered, PrivateTable
 from microtome.schema import Column, Schema
@@ -147,6 +148,7 @@ def counted_partition(
     number: int, packs: Batches, tally: TableTally, block_rows: int, most_rows: int = 1
 ) -> pa.RecordBatch:
     """The message of one partition, whose rows are packed."""
+    keep_freed_memory()
     tally, records = deepcopy(tally), 0  # a copy is empty, whatever was counted before
     try:
         for block in unpacked_blocks(packs, block_rows, most_rows, tally.columns):

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from microtome.errors import MicrotomeError, TableError
 from microtome.private.engines.spark_jobs import Batches
 from microtome.private.engines.spark_messages import MESSAGE_IN_SPARK, collected, message, problem
+from microtome.private.memory import keep_freed_memory
 from microtome.private.parquet import open_parquet
 from microtome.private.passes import TableTally, Told
 from microtome.private.stored_file import StoredFile
@@ -234,6 +235,7 @@ def counted_parts(
     number: int, parts: Sequence[ParquetPart], tally: TableTally, schema: Schema, block_rows: int
 ) -> pa.RecordBatch:
     """The message of a task."""
+    keep_freed_memory()
     tally, rows = deepcopy(tally), 0  # a copy is empty, whatever was counted before
     try:
         for part in parts:
@@ -249,7 +251,7 @@ def _count(part: ParquetPart, tally: TableTally, schema: Schema, block_rows: int
     part.require_same()
     file = StoredFile(name=part.path, path=part.path)
     table, rows = open_parquet(file, groups=[group for group, _ in part.groups]), 0
-    for block in table.blocks(narrowed(schema, tally.columns), block_rows):
+    for block in table.pieces(narrowed(schema, tally.columns), block_rows):
         tally.add(block)
         rows += block.num_rows
     part.require_same()
