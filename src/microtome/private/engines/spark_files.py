@@ -217,12 +217,12 @@ def _has_old_days(told: dict[bytes, bytes]) -> bool:
 def dealt(parts: Sequence[ParquetPart], parallelism: int) -> list[tuple[ParquetPart, ...]]:
     """The work of tasks: row groups that follow each other, about as many rows for each."""
     total = max(sum(part.rows for part in parts), 1)
-    rounds = -(-total // (_ROWS_A_TASK * parallelism))
+    number = parallelism * -(-total // (_ROWS_A_TASK * parallelism))
     tasks: dict[int, list[ParquetPart]] = {}
     before = 0
     for part in parts:
         for group in part.groups:
-            task = tasks.setdefault(before * rounds * parallelism // total, [])
+            task = tasks.setdefault(min(before * number // total, number - 1), [])
             if task and task[-1].path == part.path and task[-1].groups[-1][0] == group[0] - 1:
                 task[-1] = replace(task[-1], groups=(*task[-1].groups, group))
             else:
