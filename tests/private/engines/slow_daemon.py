@@ -1,4 +1,4 @@
-"""A daemon of Python workers whose tasks on files are slow, and leave traces, so that executors can be killed meanwhile.
+"""A daemon of Python workers whose tasks on files are slow and leave traces, so that executors can be killed meanwhile.
 
 The folder of traces is in the environment of executors.
 """

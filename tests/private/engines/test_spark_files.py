@@ -184,9 +184,9 @@ def rewritten(path: Path) -> None:
 def rewritten_unseen(path: Path) -> None:
     """Other values, with the size and the time of before."""
     before, table = path.stat(), pq.read_table(path)
-    pq.write_table(table.set_column(0, "flag", pa.array([False] * table.num_rows)), path, row_group_size=70)
-    with path.open("r+b") as file:
-        file.truncate(before.st_size)
+    values = [False, False, None, False] * (table.num_rows // 4)
+    pq.write_table(table.set_column(0, "flag", pa.array(values)), path, row_group_size=70)
+    assert path.stat().st_size == before.st_size
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
@@ -195,11 +195,7 @@ def test_a_file_that_is_another_one_by_now_is_refused(change: Callable[[Path], N
     folder = stored(NASTY.select(["flag"]), tmp_path / "table", files=1)
     part = parts_of(folder)[0]
     change(Path(part.path))
-    try:
-        (message,) = counted_parts(0, [part], Tally(FLAG, {}), FLAG, 64).to_pylist()
-    except TableError as error:  # not even a Parquet file any more: Spark tries again, and then gives up
-        assert part.path in str(error)
-        return
+    (message,) = counted_parts(0, [part], Tally(FLAG, {}), FLAG, 64).to_pylist()
     assert "changed while it was read" in message["problem"]
     assert message["counts"] is None
 
