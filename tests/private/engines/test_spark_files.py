@@ -2,6 +2,8 @@
 
 import datetime as dt
 import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark_support import require_spark, session
+from spark_support import environment, require_spark, session
 from test_spark import AGGREGATES, NASTY, NASTY_SCHEMA, filled
 
 from microtome.accounting import Ledger
-from microtome.errors import MicrotomeError, TableError
+from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.private import RunSettings
 from microtome.private.engines import spark_files
-from microtome.private.engines.spark import open_spark
+from microtome.private.engines.spark import open_spark, parquet_on_spark
 from microtome.private.engines.spark_files import ParquetPart, counted_parts, dealt
 from microtome.private.engines.spark_messages import merged
 from microtome.private.engines.spark_packing import PackedRows
@@ -214,28 +216,55 @@ def test_a_file_that_is_gone_is_left_to_spark_to_try_again(tmp_path: Path) -> No
         counted_parts(0, [part], Tally(FLAG, {}), FLAG, 64)
 
 
+def with_other_columns(path: Path) -> None:
+    pq.write_table(pq.read_table(path).rename_columns(["texts", "number", "huge", "day", "flag"]), path)
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("when", ["search", "profile"])
+@pytest.mark.parametrize(
+    ("when", "change", "told"),
+    [
+        ("search", rewritten, r"part-1.parquet changed while it was read"),
+        ("profile", with_other_columns, r"part-1.parquet changed while it was read"),
+        ("profile", Path.unlink, r"Spark gave up.*nothing was written"),
+    ],
+    ids=["other rows", "other columns", "lost"],
+)
 def test_files_that_change_between_passes_are_refused_and_charged_as_they_were(
-    spark: Any, when: str, tmp_path: Path
+    spark: Any, when: str, change: Callable[[Path], None], told: str, tmp_path: Path
 ) -> None:
     folder, book = stored(NASTY, tmp_path / "table"), Ledger(tmp_path / "book.json")
 
-    def change(stage: str, done: int, total: int | None, note: str = "") -> None:
-        if stage == when and done == total:
-            rewritten(folder / "part-1.parquet")
+    def progress(stage: str, done: int, total: int | None, note: str = "") -> None:
+        if stage == when and done == total and (folder / "part-1.parquet").exists():
+            change(folder / "part-1.parquet")
 
-    with pytest.raises(TableError, match=r"part-1.parquet changed while it was read"):
+    with pytest.raises(TableError, match=told):
         publish(
             spark.read.parquet(str(folder)),
             NASTY_SCHEMA,
             tmp_path / "no.release",
-            run=RunSettings(threads=1, progress=change),
+            run=RunSettings(threads=1, progress=progress),
             ledger=book,
             **AGGREGATES,
         )
     assert not (tmp_path / "no.release").exists()
     assert book.account("people", delta=1e-5).spent > 0, "noise was drawn by then"
+
+
+def test_spark_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(ParameterError, match=r"Spark is not installed.*Java 17"), parquet_on_spark(tmp_path, None):
+        pass
+
+
+def test_java_that_is_not_there_is_named(tmp_path: Path) -> None:
+    require_spark()
+    start = "from pathlib import Path; from microtome.private.engines.spark import parquet_on_spark as open_it\n"
+    start += "with open_it(Path('.'), 'local[1]'): pass"
+    own = {**environment(), "JAVA_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, env=own, cwd=tmp_path)
+    assert done.stderr.splitlines()[-1].startswith("microtome.errors.ParameterError: Spark does not start")
 
 
 @pytest.mark.filterwarnings("ignore")
