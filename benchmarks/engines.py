@@ -185,7 +185,7 @@ def main() -> None:
         return
     from spark_cluster import cluster
 
-    configuration = {"epsilon": EPSILON, "delta": DELTA, "files": arguments.files, "seed": arguments.seed, "bins": BINS}
+    configuration = {"epsilon": EPSILON, "delta": DELTA, "seed": arguments.seed, "bins": BINS}
     found: list[dict[str, Any]] = []
     if arguments.add:
         before = json.loads(arguments.results.read_text())
@@ -202,7 +202,14 @@ def main() -> None:
                 with started as (master, _):
                     one = in_process(folder, engine, None if engine == HERE else master, twice=arguments.twice)
                 around = environment()
-                found.append({"rows": rows, "engine": engine, "load": load, "commit": around["commit"], **one})
+                run = {
+                    "rows": rows,
+                    "files": arguments.files,
+                    "engine": engine,
+                    "load": load,
+                    "commit": around["commit"],
+                }
+                found.append({**run, **one})
                 print(f"{rows:>12,} rows, {engine}: {json.dumps(one)}", flush=True)
                 document = {"configuration": configuration, "runs": found, "environment": around}
                 arguments.results.write_text(json.dumps(document, indent=1) + "\n")

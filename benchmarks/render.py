@@ -301,9 +301,9 @@ def _engines() -> list[str]:
             f"{number:,}",
             engine,
             str(len(runs)),
-            *(_spread(_figures(runs, f"{job}core_seconds")) for job in ("", "again_", "floor_", "values_")),
+            *(_over_runs(_figures(runs, f"{job}core_seconds")) for job in ("", "again_", "floor_", "values_")),
             *(_ratio(runs, job, floor) for floor in ("floor", "values") for job in ("", "again_")),
-            _spread(_figures(runs, "seconds")),
+            _over_runs(_figures(runs, "seconds")),
             f"{max(_figures(runs, 'peak_mebibytes')):,.0f}",
             f"{mean(_figures(runs, 'load')):.0f}",
         ]
@@ -336,7 +336,7 @@ def _figures(runs: list[dict[str, Any]], name: str) -> list[float]:
     return [run[name] for run in runs if name in run]
 
 
-def _spread(found: list[float]) -> str:
+def _over_runs(found: list[float]) -> str:
     """The mean, and the standard deviation where there are several."""
     if not found:
         return ""
@@ -346,7 +346,7 @@ def _spread(found: list[float]) -> str:
 
 def _ratio(runs: list[dict[str, Any]], job: str, floor: str) -> str:
     both = f"{job}core_seconds", f"{floor}_core_seconds"
-    return _spread([run[both[0]] / run[both[1]] for run in runs if all(figure in run for figure in both)])
+    return _over_runs([run[both[0]] / run[both[1]] for run in runs if all(figure in run for figure in both)])
 
 
 def _kernel() -> list[str]:
