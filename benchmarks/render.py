@@ -305,35 +305,60 @@ def _engines() -> list[str]:
     document = _read("engines")
     if document is None:
         return []
-    rows = []
+    alike: dict[tuple[int, str], list[dict[str, Any]]] = {}
     for run in document["runs"]:
-        passes, floor = run.get("passes"), run.get("floor_core_seconds")
-        rows.append(
-            [
-                f"{run['rows']:,}",
-                run["engine"],
-                f"{run['seconds']:.0f}",
-                f"{run['core_seconds']:.0f}",
-                "" if floor is None else f"{floor:.1f}",
-                "" if floor is None else f"{run['core_seconds'] / floor:.1f}",
-                "" if floor is None else f"{run['core_seconds'] / floor / passes:.1f} ({passes} looks)",
-                f"{run['peak_mebibytes']:,.0f}",
-                f"{run['load']:.0f}",
-            ]
-        )
+        alike.setdefault((run["rows"], run["engine"]), []).append(run)
+    rows = [
+        [
+            f"{number:,}",
+            engine,
+            str(len(runs)),
+            *(_over_runs(_figures(runs, f"{job}core_seconds")) for job in ("", "again_", "floor_", "values_")),
+            *(_ratio(runs, job, floor) for floor in ("floor", "values") for job in ("", "again_")),
+            _over_runs(_figures(runs, "seconds")),
+            f"{max(_figures(runs, 'peak_mebibytes')):,.0f}",
+            f"{mean(_figures(runs, 'load')):.0f}",
+        ]
+        for (number, engine), runs in alike.items()
+    ]
+    bins = document["configuration"]["bins"]
     return [
         "## Counting on Spark",
-        "Releases of aggregates of 20 columns in Parquet files: by this process, on Spark on this machine or (where "
-        "listed) a cluster of two workers of one core. The floor is a job of Spark's own that reads the same "
-        "columns and counts the values of each, once. A release looks at all rows several times: at the files once, "
-        "and for every pass at what executors hold; the second ratio is that of one look. What does not grow with the "
-        "rows (Spark compiles its jobs, workers start) is in the release's seconds. Memory is that of all processes, "
-        "Java's included. *Load* says how many processes wanted one of the two cores: core seconds say more.",
+        "Releases of aggregates of 20 columns in Parquet files: by this process, on Spark on this machine or on a "
+        "cluster of two workers of one core. Executors read the files themselves. There are two floors, jobs of "
+        "Spark's own that read the same columns once. The *bare* one counts the values of each column that are not "
+        "missing. The other counts the *values*: how often each occurs, a group-by for each column, floats in "
+        f"{bins} bins or by octaves. A release looks at all columns twice, at those that it has to search more often, "
+        "and counts all pairs of columns and sets of three. Spark is warm by then; the workers of Python are not, and "
+        "start within the first release of a session. *Again* is a second release in the same session. Ratios are of "
+        "core seconds, of all processes, Java's included, each to the floor of its own run; with several runs there is "
+        "the standard deviation over them. *Load* says how many processes wanted one of the two cores: core seconds "
+        "say more than seconds, though a crowded core takes more of them too.",
         table(
-            ["rows", "engine", "s", "core s", "floor, core s", "ratio", "ratio a look", "peak memory, MiB", "load"],
+            [
+                *("rows", "engine", "runs", "core s", "again", "bare floor", "values floor", "ratio to bare"),
+                *("again", "ratio to values", "again", "s", "peak memory, MiB", "load"),
+            ],
             rows,
         ),
     ]
+
+
+def _figures(runs: list[dict[str, Any]], name: str) -> list[float]:
+    return [run[name] for run in runs if name in run]
+
+
+def _over_runs(found: list[float]) -> str:
+    """The mean, and the standard deviation where there are several."""
+    if not found:
+        return ""
+    digits = 1 if mean(found) < 100 else 0
+    return f"{mean(found):.{digits}f}" + (f" ± {stdev(found):.{digits}f}" if len(found) > 1 else "")
+
+
+def _ratio(runs: list[dict[str, Any]], job: str, floor: str) -> str:
+    both = f"{job}core_seconds", f"{floor}_core_seconds"
+    return _over_runs([run[both[0]] / run[both[1]] for run in runs if all(figure in run for figure in both)])
 
 
 def _kernel() -> list[str]:

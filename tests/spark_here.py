@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from microtome.private.engines.spark import counted_partition, merged
+from microtome.private.engines.spark import counted_partition
+from microtome.private.engines.spark_messages import merged
 from microtome.private.engines.spark_packing import packed_partition
 from microtome.private.engines.spark_people import PeopleTask, dealt_partition, kept_parts
 from microtome.private.engines.spark_people import checked as checked_people

@@ -246,7 +246,7 @@ def searched(
         weight=total_weight(schema.columns, protects_count=protects),
         num_chances=max(sum(map(chances_to_show, schema.columns)), 1),
     )
-    counting: Any = start_search(schema, whole, lambda domains, left: (Tally(schema, domains), left))  # type: ignore
+    counting: Any = start_search(schema, whole, lambda domains, left, counted: (Tally(schema, domains, counted), left))  # type: ignore
     while isinstance(counting, SearchPass):
         counting.add(table)
         counting = counting.publish(randomness, table.num_rows).following

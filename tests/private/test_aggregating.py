@@ -560,10 +560,10 @@ def test_a_table_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> Non
             self.inner, self.reads, self.origin, self.num_rows = table, 0, table.origin, None
             self.check_columns, self.counter, self.is_of_people = table.check_columns, None, False
 
-        def blocks(self, schema: Schema, num_rows: int) -> Iterator[pa.Table]:
+        def pieces(self, schema: Schema, num_rows: int) -> Iterator[pa.Table]:
             self.reads += 1
             for _ in range(self.reads):
-                yield from self.inner.blocks(schema, num_rows)
+                yield from self.inner.pieces(schema, num_rows)
 
     door = Door(
         settings=settings_of(),

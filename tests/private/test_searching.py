@@ -191,7 +191,7 @@ def test_one_record_changes_one_count_of_every_histogram_by_one() -> None:
     table, schema = people(40), people_schema()
     whole = replace(budget(5.0), weight=total_weight(schema.columns, protects_count=False))
     rounds: list[SearchPass] = []
-    counting: Any = start_search(schema, whole, lambda domains, left: None)  # type: ignore[arg-type, return-value]
+    counting: Any = start_search(schema, whole, lambda domains, left, counted: None)  # type: ignore[arg-type, return-value]
     big = people(2000)
     while counting is not None:
         rounds.append(counting)
@@ -219,7 +219,7 @@ def test_what_rounds_have_counted_apart_merges() -> None:
     whole = replace(budget(5.0), weight=total_weight(schema.columns, protects_count=False))
 
     def first_round() -> SearchPass:
-        counting = start_search(schema, whole, lambda domains, left: None)  # type: ignore[arg-type, return-value]
+        counting = start_search(schema, whole, lambda domains, left, counted: None)  # type: ignore[arg-type, return-value]
         assert isinstance(counting, SearchPass)
         return counting
 
@@ -244,7 +244,7 @@ def test_the_most_that_a_search_may_cost_leaves_the_profile_its_share() -> None:
 def test_a_declared_table_is_not_searched() -> None:
     schema = Schema(columns=(Column(name="x", kind=Kind.BOOLEAN),))
     plan = plan_profile(PrivacySettings(epsilon=1.0, delta=1e-6), schema)
-    assert start_search(schema, plan.budget, lambda domains, left: (domains, left)) == ({}, plan.budget)  # type: ignore
+    assert start_search(schema, plan.budget, lambda domains, left, counted: (domains, left)) == ({}, plan.budget)  # type: ignore
 
 
 def test_categories_are_those_that_stand_out_and_the_budget_goes_where_some_are_missing() -> None:

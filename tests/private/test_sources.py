@@ -25,7 +25,7 @@ import microtome as mt
 from microtome.accounting import Ledger
 from microtome.errors import OutputError, ParameterError, TableError
 from microtome.private import open_table
-from microtome.private.opening import _BATCH_ROWS
+from microtome.private.parquet import BATCH_ROWS
 from microtome.private.spool import read_again
 from microtome.published import AggregatesRelease
 from support import people, people_schema, publish
@@ -213,10 +213,10 @@ def test_dictionaries_may_differ_from_batch_to_batch(tmp_path: Path) -> None:
 
 
 def test_large_batches_are_worked_on_in_pieces(tmp_path: Path) -> None:
-    numbers = pa.table({"a": pa.array(range(2 * _BATCH_ROWS + 1))})
-    feather.write_feather(numbers, tmp_path / "t.feather", chunksize=10 * _BATCH_ROWS)
+    numbers = pa.table({"a": pa.array(range(2 * BATCH_ROWS + 1))})
+    feather.write_feather(numbers, tmp_path / "t.feather", chunksize=10 * BATCH_ROWS)
     sizes = [len(batch) for batch in open_table(tmp_path / "t.feather").stream([mt.Column(name="a", kind="integer")])]
-    assert sizes == [_BATCH_ROWS, _BATCH_ROWS, 1]
+    assert sizes == [BATCH_ROWS, BATCH_ROWS, 1]
 
 
 # Changes between passes

@@ -238,6 +238,12 @@ def _varied(codebook: Codebook, pivot: int | None, focus: int | None, own: int) 
     return [column for column, code in enumerate(codes) if code.num_levels > 1 and column != focus]
 
 
+def known_candidates(plan: AggregatePlan, codebook: Codebook, own: int) -> list[int] | None:
+    """The columns that the second round looks at where these are all that there are; ``None`` where pairs decide."""
+    varied = _varied(codebook, plan.pivot, plan.focus, own)
+    return varied if len(varied) <= MOST_COLUMNS else None
+
+
 def round_candidates(plan: AggregatePlan, codebook: Codebook, second: NDArray[np.float64], own: int) -> list[int]:
     """The columns that the second round looks at; ``own`` of all have values of their own."""
     return strongest_columns(_varied(codebook, plan.pivot, plan.focus, own), second, codebook)
@@ -278,7 +284,7 @@ class AggregateTally:
 
     def add(self, levels: NDArray[np.int64], weight: int = 1) -> None:
         """Count the rows of a block, given as levels (rows × columns), each for so much."""
-        if ((levels < 0) | (levels >= self._widths)).any():
+        if len(levels) and ((levels.min(axis=0) < 0) | (levels.max(axis=0) >= self._widths)).any():
             raise MicrotomeError("a level is outside its column; nothing was released")
         self._counted.add(levels.T, self.plan.parts_of(levels), weight)
         with self._lock:

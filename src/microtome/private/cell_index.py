@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, assert_never
 
 import numpy as np
@@ -16,20 +17,33 @@ _MOST_TOLD = 5
 """Wrong values of a column that are named."""
 
 
-def cell_indices(array: pa.Array, column: Column, cells: Cells) -> NDArray[np.int64]:
-    """The cell of every value of a column; an error that names column and value where there is none."""
+def cell_indices(
+    array: pa.Array, column: Column, cells: Cells, outputs: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """The cell of every value of a column, or what stands for it; an error that names column and value without one."""
     array = checked(array, column)
+    outputs = np.arange(len(cells)) if outputs is None else outputs
     match cells:
         case CategoryCells():
-            found = _locate_categories(array, column, cells)
+            return _locate_categories(array, column, cells, outputs)
         case NumberCells():
-            numbers, codes = _without_codes(array, column)
-            found = _locate_numbers(numbers, column, cells)
-            found[codes >= 0] = cells.num_values + codes[codes >= 0]
+            found = _locate_measured(array, column, cells, outputs)
         case never:
             assert_never(never)
     if array.null_count:
-        found[_mask(array)] = len(cells) - 1
+        found[_mask(array)] = outputs[-1]
+    return found
+
+
+def _locate_measured(
+    array: pa.Array, column: Column, cells: NumberCells, outputs: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The cells of numbers and codes; those of missing values are any."""
+    if not column.codes:
+        return _locate_numbers(array, column, cells, outputs)
+    numbers, codes = _without_codes(array, column)
+    found = _locate_numbers(numbers, column, cells, outputs)
+    found[codes >= 0] = outputs[cells.num_values + codes[codes >= 0]]
     return found
 
 
@@ -37,13 +51,13 @@ def numbers_within_bounds(array: pa.Array, column: Column) -> NDArray[np.float64
     """The numbers of a measured column that are neither codes nor missing, as its cells count them."""
     low, high = column.number_bounds() or (-np.inf, np.inf)
     numbers, _ = _without_codes(checked(array, column), column)
-    return np.clip(_numbers(numbers.drop_null(), column), low, high)
+    return np.clip(_numbers(_counted(numbers.drop_null(), column), column), low, high)
 
 
 def checked(array: pa.Array, column: Column) -> pa.Array:
     """The values with NaN as missing; refuses what is declared not to occur, and categories without end."""
-    if pa.types.is_floating(array.type):
-        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    if pa.types.is_floating(array.type) and pc.any(nowhere := pc.is_nan(array)).as_py():
+        array = pc.if_else(nowhere, pa.scalar(None, array.type), array)
     if array.null_count and not column.missing:
         raise TableError(
             f"column {column.name!r} has a missing value (null or NaN) though the schema says "
@@ -118,50 +132,88 @@ def _mask(array: pa.Array) -> NDArray[np.bool_]:
     return mask
 
 
-def _locate_categories(array: pa.Array, column: Column, cells: CategoryCells) -> NDArray[np.int64]:
-    found = _among(array, cells)
-    unknown = found == len(cells.categories)
-    if array.null_count:
-        unknown &= ~_mask(array)
+def _locate_categories(
+    array: pa.Array, column: Column, cells: CategoryCells, outputs: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """What stands for each category; listed values, and true and false, are looked up once each."""
+    if pa.types.is_dictionary(array.type):
+        listed, places = array.dictionary, array.indices
+    elif pa.types.is_boolean(array.type):
+        listed, places = pa.array([False, True]), array.cast(pa.uint8())
+    else:
+        listed, places = array, None
+    among = np.asarray(pc.index_in(listed, value_set=pa.array(list(cells.categories), type=listed.type)).fill_null(-1))
+    unknown = among < 0
+    if places is not None and array.null_count:
+        places, unknown = places.fill_null(len(among)), np.append(unknown, False)
+        among = np.append(among, len(cells) - 1)
+    elif array.null_count:
+        missing = _mask(array)
+        unknown &= ~missing
+        among = np.where(missing, len(cells) - 1, among)
+    if unknown.any():
+        _refuse_unknown(array, column, cells, unknown if places is None else unknown[np.asarray(places)])
+        among = np.where(unknown, len(cells.categories) if cells.other else 0, among)  # no value is a 0 of these
+    found: NDArray[np.int64] = outputs[among]
+    return found if places is None else np.take(found, np.asarray(places))
+
+
+def _refuse_unknown(array: pa.Array, column: Column, cells: CategoryCells, unknown: NDArray[np.bool_]) -> None:
+    """Refuse values that are not declared, if any is, unless they count as other."""
     if unknown.any() and not cells.other:
         values = array.filter(pa.array(unknown)).unique().to_pylist()
         raise TableError(
             f"column {column.name!r}: {_listed(values)} not among the declared categories; "
             f"add {_them(values)}, or say 'outside: clamp' to count such values as other"
         )
+
+
+def _locate_numbers(
+    array: pa.Array, column: Column, cells: NumberCells, outputs: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """What stands for the cell of each number; for missing values, anything."""
+    low, high = column.number_bounds() or (-np.inf, np.inf)
+    counted = _counted(array, column)
+    places = _listed_places(counted, cells, low, high)
+    if places is not None:
+        return outputs[places]
+    numbers = _numbers(counted, column)
+    if len(numbers) and not (low <= numbers.min() and numbers.max() <= high and np.isfinite(numbers).all()):
+        outside = (numbers < low) | (numbers > high)
+        wrong = ~np.isfinite(numbers)
+        if column.outside.is_refused and column.is_declared:
+            wrong |= outside
+        if array.null_count:
+            wrong &= ~_mask(array)
+        if wrong.any():
+            raise _outside_error(array, column, int(np.argmax(wrong)))
+        numbers = np.clip(numbers, low, high)
+    return outputs[cells.locate(numbers)]
+
+
+def _listed_places(counted: pa.Array, cells: NumberCells, low: float, high: float) -> NDArray[np.int64] | None:
+    """The cells of whole numbers where all within the bounds are listed; ``None`` where any of these is not."""
+    listed = cells.of_whole_numbers
+    if listed is None or not pa.types.is_integer(counted.type) or pa.types.is_uint64(counted.type):
+        return None
+    first, places = listed
+    least, most = math.ceil(max(first, low)), math.floor(min(first + len(places) - 1, high))
+    numbers = np.asarray(counted.cast(pa.int64()).fill_null(least))
+    if len(numbers) and (numbers.min() < least or numbers.max() > most):
+        return None
+    found: NDArray[np.int64] = places[numbers - first]
     return found
 
 
-def _among(array: pa.Array, cells: CategoryCells) -> NDArray[np.int64]:
-    """Which category every value is, one past the last for none of them; listed values are looked up once each."""
-    if pa.types.is_dictionary(array.type):
-        places = np.append(_among(array.dictionary, cells), len(cells.categories))
-        found: NDArray[np.int64] = places[np.asarray(array.indices.fill_null(len(places) - 1))]
-        return found
-    index = pc.index_in(array, value_set=pa.array(list(cells.categories), type=array.type))
-    return np.asarray(index.fill_null(len(cells.categories))).astype(np.int64)
-
-
-def _locate_numbers(array: pa.Array, column: Column, cells: NumberCells) -> NDArray[np.int64]:
-    numbers = _numbers(array, column)
-    low, high = column.number_bounds() or (-np.inf, np.inf)
-    outside = (numbers < low) | (numbers > high)
-    wrong = ~np.isfinite(numbers)
-    if column.outside.is_refused and column.is_declared:
-        wrong |= outside
-    if array.null_count:
-        wrong &= ~_mask(array)
-    if wrong.any():
-        raise _outside_error(array, column, int(np.argmax(wrong)))
-    return cells.locate(np.clip(numbers, low, high))
+def _counted(array: pa.Array, column: Column) -> pa.Array:
+    """Measured values as the numbers that they are counted as."""
+    if column.kind.is_categorical:
+        raise TableError(f"column {column.name!r}: a {column.kind} column has no numbers")
+    return array.cast(column.kind.facts.counted_as) if column.kind.is_temporal else array
 
 
 def _numbers(array: pa.Array, column: Column) -> NDArray[np.float64]:
-    if column.kind.is_categorical:
-        raise TableError(f"column {column.name!r}: a {column.kind} column has no numbers")
-    if column.kind.is_temporal:
-        array = array.cast(column.kind.facts.counted_as)
-    numbers = np.asarray(array.fill_null(0)).astype(np.float64)
+    numbers = np.asarray(array.fill_null(0)).astype(np.float64, copy=False)
     if column.kind.is_integral and pa.types.is_floating(array.type):
         broken = numbers != np.floor(numbers)
         broken &= np.isfinite(numbers)

@@ -58,8 +58,8 @@ class Source(Protocol):
         """The passes of a release, from public facts; refuses what these forbid."""
         ...
 
-    def blocks(self, num_records: int) -> Iterator[Block]:
-        """All records, in blocks of so many."""
+    def blocks(self, num_records: int, counting: Pass | None = None) -> Iterator[Block]:
+        """All records, in blocks of so many, with all that a pass looks at, or, for none, with everything."""
         ...
 
     def schema_document(self) -> Mapping[str, Any]:
@@ -130,15 +130,17 @@ class Door:
             seen += source.engine.fill(counting, self.run.block_rows(counting.width), self._told(counting.stage))
             _require_number(source, seen, expected)
             return seen
-        blocks = self._blocks(source, counting.stage, counting.width, expected)
+        blocks = self._blocks(source, counting.stage, counting.width, expected, counting)
         for number in ordered_map(lambda block: _counted(counting, block), blocks, threads=self.run.threads):
             seen += number
         return seen
 
-    def _blocks(self, source: Source, stage: str, width: int, expected: int | None) -> Iterator[Block]:
+    def _blocks(
+        self, source: Source, stage: str, width: int, expected: int | None, counting: Pass | None = None
+    ) -> Iterator[Block]:
         """All records in blocks that fit in memory; a source that has another number of them than before is refused."""
         seen, total = source.null_records, source.num_records if expected is None else expected
-        for block in source.blocks(self.run.block_rows(width)):
+        for block in source.blocks(self.run.block_rows(width), counting):
             seen += len(block)
             if expected is not None and seen > expected:
                 break

@@ -38,6 +38,11 @@ Counts = NDArray[np.int64]
 class IntoCells(Protocol):
     """Which cell a value is counted in."""
 
+    @property
+    def column(self) -> Column:
+        """Whose values they are."""
+        ...
+
     def __len__(self) -> int:
         """How many cells there are."""
         ...
@@ -49,6 +54,11 @@ class IntoCells(Protocol):
 
 class IntoValues(Protocol):
     """Which values are counted."""
+
+    @property
+    def column(self) -> Column:
+        """Whose they are."""
+        ...
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -65,11 +75,14 @@ class IntoValues(Protocol):
 
 
 class DenseHistogram:
-    """Counts of cells that are known beforehand."""
+    """Counts of cells that are known beforehand. A copy that is sent elsewhere, by pickling it, arrives empty."""
 
     def __init__(self, by: IntoCells) -> None:
         self.counts = np.zeros(len(by), np.int64)
         self.by, self._lock = by, Lock()
+
+    def __reduce__(self) -> tuple[type[DenseHistogram], tuple[IntoCells]]:
+        return DenseHistogram, (self.by,)
 
     def add(self, array: pa.Array, weight: int = 1) -> None:
         """Count the values of a block, each for so much."""

@@ -74,7 +74,7 @@ class ImageSource:
         """Images, null ones included."""
         return len(self.images) + self.null_records
 
-    def blocks(self, num_records: int) -> Iterator[ImageBlock]:
+    def blocks(self, num_records: int, counting: Pass | None = None) -> Iterator[ImageBlock]:
         """All images in blocks."""
         return self.images.blocks(num_records)
 

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
-_MOST_CELLS = 1 << 14
-"""Cells of the table of a set of teams: it is to stay in a near cache, with fewer cells than a block has rows."""
-_MOST_IN_ALL = 1 << 22
+_NEAR = 1 << 13
+"""Cells that a core has at hand; to count in a larger table takes longer, by about this for each doubling:"""
+_FARTHER = 0.5
+_LARGEST = 512
+"""Joint levels of a team at most."""
+_MOST_IN_ALL = 1 << 23
 """Cells of all these tables together; teams are smaller rather than to have more."""
 
 
@@ -33,23 +36,27 @@ class JointCounts:
     """
 
     def __init__(self, widths: Sequence[int], order: int, num_parts: int = 1) -> None:
-        self._widths, self._num_parts, self._lock = widths, num_parts, Lock()
-        self._teams = _largest_teams(widths, order, num_parts)
+        self._widths, self._num_parts = widths, num_parts
+        self._teams = _quickest_teams(widths, order, num_parts)
         self._sizes = [_product(widths, team) for team in self._teams]
         sets = combinations(range(len(self._teams)), min(order, len(self._teams)))
         self._tables = {teams: np.zeros(num_parts * _product(self._sizes, teams), np.int64) for teams in sets}
+        self._locks = {teams: Lock() for teams in self._tables}
 
     def add(self, levels: Sequence[Ints] | Ints, parts: Ints | None = None, weight: int = 1) -> None:
         """Count rows, given as levels column by column, and the part that each is of; each for so much."""
         codes = [_joint(levels, team, self._widths) for team in self._teams]
         started: tuple[tuple[int, ...], Ints | None] = (), parts
-        for (*others, last), table in self._tables.items():
+        own = np.empty_like(codes[0])  # memory of its own for every table would take longer than to count
+        for teams, table in self._tables.items():
+            *others, last = teams
             if started[0] != tuple(others):
                 started = tuple(others), self._started(codes, others, parts)
-            code = codes[last] if started[1] is None else started[1] * self._sizes[last] + codes[last]
-            found = weight * np.bincount(code, minlength=len(table))
-            with self._lock:
-                table += found
+            code = codes[last] if started[1] is None else np.multiply(started[1], self._sizes[last], out=own)
+            if started[1] is not None:
+                code += codes[last]
+            with self._locks[teams]:
+                np.add.at(table, code, weight)
 
     def _started(self, codes: list[Ints], teams: list[int], parts: Ints | None) -> Ints | None:
         """The joint code of the part and of some teams."""
@@ -83,15 +90,28 @@ class JointCounts:
         return np.asarray(kept, np.int64).reshape(self._num_parts, *shape)
 
 
-def _largest_teams(widths: Sequence[int], order: int, num_parts: int) -> list[list[int]]:
-    """The fewest teams whose tables have room; columns by themselves if none have."""
-    most = int(_MOST_CELLS ** (1 / order) + 1e-9)
-    while True:
-        teams = _teams(widths, most)
-        sizes = np.array([_product(widths, team) for team in teams], dtype=float)
-        if most <= 1 or num_parts * sizes.sum() ** order / math.factorial(order) <= _MOST_IN_ALL:
-            return teams
-        most //= 2
+def _quickest_teams(widths: Sequence[int], order: int, num_parts: int) -> list[list[int]]:
+    """The teams that take the least time and have room; columns by themselves if none have."""
+    sizes = [2**power for power in range(1, _LARGEST.bit_length())]
+    tried = [_teams(widths, most) for most in sizes]
+    cells = [num_parts * _cells_of_sets([_product(widths, team) for team in teams], order) for teams in tried]
+    fitting = [pair for pair in zip(cells, tried, strict=True) if pair[0] <= _MOST_IN_ALL]
+    if not fitting:
+        return [[column] for column in range(len(widths))]
+    return min(fitting, key=lambda pair: _time(pair[0], math.comb(len(pair[1]), min(order, len(pair[1])))))[1]
+
+
+def _time(cells: int, sets: int) -> float:
+    """About how long it takes to count a row in so many tables with so many cells in all."""
+    return sets * (1.0 + _FARTHER * math.log2(max(cells / (sets * _NEAR), 1.0)))
+
+
+def _cells_of_sets(sizes: Sequence[int], order: int) -> int:
+    """Cells of the tables of all sets of so many teams: an elementary symmetric polynomial."""
+    cells = [1, *[0] * min(order, len(sizes))]
+    for size in sizes:
+        cells = [1, *(more + size * fewer for fewer, more in pairwise(cells))]
+    return cells[-1]
 
 
 def _teams(widths: Sequence[int], most: int) -> list[list[int]]:
@@ -112,9 +132,10 @@ def _product(sizes: Sequence[int], members: Sequence[int]) -> int:
 
 
 def _joint(levels: Sequence[Ints] | Ints, team: Sequence[int], widths: Sequence[int]) -> Ints:
-    code = np.ascontiguousarray(levels[team[0]])
+    code = np.array(levels[team[0]], np.int64)
     for column in team[1:]:
-        code = code * widths[column] + levels[column]
+        code *= widths[column]
+        code += levels[column]
     return code
 
 

@@ -16,7 +16,35 @@ from microtome.private.sliced_rows import levels_of
 from microtome.private.weighting import TableBlock, WeightedBlock, rows_of
 from microtome.schema import Codebook
 
-Levels = TypeVar("Levels", AggregateTally, TripleTally)
+
+@dataclass(frozen=True)
+class PairsAndTriples:
+    """Counts of pairs, and of sets of three columns that may be chosen: one look at the rows for both."""
+
+    pairs: AggregateTally
+    triples: TripleTally
+
+    def add(self, levels: NDArray[np.int64], weight: int = 1) -> None:
+        """Count the rows of a block."""
+        self.pairs.add(levels, weight)
+        self.triples.add(levels, weight)
+
+    def merge(self, other: PairsAndTriples) -> None:
+        """Add what another of the same plan has counted."""
+        self.pairs.merge(other.pairs)
+        self.triples.merge(other.triples)
+
+    def parts(self) -> list[pa.Array]:
+        """What was counted, to be sent back."""
+        return [*self.pairs.parts(), *self.triples.parts()]
+
+    def add_parts(self, parts: Iterator[pa.Array]) -> None:
+        """Add what another of the same plan has sent."""
+        self.pairs.add_parts(parts)
+        self.triples.add_parts(parts)
+
+
+Levels = TypeVar("Levels", AggregateTally, TripleTally, PairsAndTriples)
 
 
 @dataclass(frozen=True)
@@ -32,6 +60,11 @@ class LevelTally(Generic[Levels]):
     codebook: Codebook
     counts: Levels
     steps: tuple[int, ...] = ()
+
+    @property
+    def columns(self) -> set[str]:
+        """Columns whose values are looked at: all."""
+        return {code.column.name for code in self.codebook.codes}
 
     def add(self, block: TableBlock) -> None:
         """Count the rows of a block."""

@@ -21,7 +21,7 @@ from microtome.private.plan import plan_profile
 from microtome.private.profile import Profile, Tally, total_weight
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import Randomness
-from microtome.private.searching import start_search
+from microtome.private.searching import Declared, start_search
 from microtome.private.table_source import ProfilePass, longest_row, require_confirmed
 from microtome.private.weighting import DIGITS, WeightedBlock, Weighting
 from microtome.published import check_space
@@ -58,7 +58,7 @@ class LinkedSource:
         """The number of people, where it is public."""
         return self.people.num_people if self.count_is_public else None
 
-    def blocks(self, num_records: int) -> Iterator[WeightedBlock]:
+    def blocks(self, num_records: int, counting: Pass | None = None) -> Iterator[WeightedBlock]:
         """All records of all views in blocks."""
         return self.people.blocks(num_records)
 
@@ -110,8 +110,8 @@ class LinkedSource:
         """The search of a view, or its profile; what follows waits for the profiles of all."""
         schema = self.views[name].view.own_schema
 
-        def profile_of(domains: Mapping[int, Domain], left: ProfileBudget) -> ProfilePass:
-            return ProfilePass(settings, Tally(schema, domains), left, (), _profiled)
+        def profile_of(domains: Mapping[int, Domain], left: ProfileBudget, counted: Declared) -> ProfilePass:
+            return ProfilePass(settings, Tally(schema, domains, counted), left, (), _profiled)
 
         return start_search(schema, budget, profile_of)
 

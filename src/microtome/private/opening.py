@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc as ipc
-import pyarrow.parquet as pq
 
 from microtome.errors import TableError, together
 from microtome.private.arrow_stream import is_of_data_sets
+from microtome.private.parquet import BATCH_ROWS, UNREADABLE, open_parquet
 from microtome.private.stored_file import StoredFile, table_files
-from microtome.private.table import PrivateTable, refuse_repeated
+from microtome.private.table import PrivateTable, refuse_repeated, stored_table
 from microtome.schema import Column, Dialect, Kind
 from microtome.schema.dialect import (
     ARROW,
@@ -30,15 +30,12 @@ from microtome.schema.dialect import (
 from microtome.schema.misreading import unreadable
 from microtome.schema.sheet import Sheet
 
-_BATCH_ROWS = 65_536
 _READ_AHEAD = 2
 """Batches that Arrow reads before they are asked for: more of them, and memory grows with the files."""
 _ARROW_MAGIC = b"ARROW1"
 _MORE_TOLD = 5
 """Values of a column that cannot be read and are named beside the first."""
 _UNREADABLE_TEXT = (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeError)
-_UNREADABLE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, OSError)
-Stream = Callable[[Sequence[Column]], Iterator[pa.RecordBatch]]
 
 
 def open_table(source: Any, dialect: Dialect | None = None) -> PrivateTable:
@@ -111,7 +108,7 @@ def _guarded(table: PrivateTable, require_same: Callable[[], None]) -> PrivateTa
 def _by_ending(file: StoredFile, dialect: Dialect | None) -> PrivateTable:
     suffix = file.suffix
     if suffix in PARQUET:
-        return _open_parquet(file)
+        return open_parquet(file)
     if suffix in ARROW:
         return _open_arrow(file)
     if suffix in TEXT_FILES:
@@ -150,32 +147,6 @@ def _with_partition(table: PrivateTable, file: StoredFile) -> PrivateTable:
     return PrivateTable(origin=table.origin, types=types, num_rows=table.num_rows, stream=stream)
 
 
-def _open_parquet(file: StoredFile) -> PrivateTable:
-    def opened(listed: Sequence[str] = ()) -> pq.ParquetFile:
-        # Arrow's read-ahead keeps every byte it has read: memory would grow with the file.
-        stored = file.path if file.system is None else file.file()
-        return pq.ParquetFile(stored, read_dictionary=list(listed), pre_buffer=False)
-
-    try:
-        found = opened()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise TableError(f"{file.name}: not a readable Parquet file: {error}") from error
-
-    def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-        try:
-            texts = [column.name for column in columns if _is_listed(found.schema_arrow, column)]
-            yield from opened(texts).iter_batches(_BATCH_ROWS, columns=[column.name for column in columns])
-        except _UNREADABLE as error:
-            raise TableError(f"{file.name}: {error}") from error
-
-    return _of(file.name, found.schema_arrow, stream, found.metadata.num_rows)
-
-
-def _is_listed(stored: pa.Schema, column: Column) -> bool:
-    """Whether a file of Parquet's lists the texts of a column, and says of every row which of them it has."""
-    return column.kind.is_categorical and pa.types.is_string(stored.field(column.name).type)
-
-
 def _open_arrow(file: StoredFile) -> PrivateTable:
     """An Arrow file (Feather), or a stream of Arrow's in a file."""
 
@@ -195,23 +166,23 @@ def _open_arrow(file: StoredFile) -> PrivateTable:
 
     try:
         schema, num_rows, _ = batches(None)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise TableError(f"{file.name}: not a readable Arrow file: {error}") from error
 
     def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
         try:
             for batch in batches([column.name for column in columns])[2]:
                 yield from _in_pieces(batch)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise TableError(f"{file.name}: {error}") from error
 
-    return _of(file.name, schema, stream, num_rows)
+    return stored_table(file.name, schema, stream, num_rows)
 
 
 def _in_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """A batch in pieces that are worked on at a time."""
-    for start in range(0, batch.num_rows, _BATCH_ROWS):
-        yield batch.slice(start, _BATCH_ROWS)
+    for start in range(0, batch.num_rows, BATCH_ROWS):
+        yield batch.slice(start, BATCH_ROWS)
 
 
 def _open_text(file: StoredFile, dialect: Dialect) -> PrivateTable:
@@ -292,7 +263,7 @@ def _open_sheet(path: Path, dialect: Dialect) -> PrivateTable:
     refuse_repeated(sheet.names, str(path))
 
     def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-        yield from sheet.batches([column.name for column in columns], _BATCH_ROWS)
+        yield from sheet.batches([column.name for column in columns], BATCH_ROWS)
 
     return PrivateTable(origin=str(path), types=dict.fromkeys(sheet.names, pa.string()), num_rows=None, stream=stream)
 
@@ -314,15 +285,15 @@ def _open_data_set(source: Any) -> PrivateTable:
         try:
             yield from source.scanner(
                 columns=[column.name for column in columns],
-                batch_size=_BATCH_ROWS,
+                batch_size=BATCH_ROWS,
                 batch_readahead=_READ_AHEAD,
                 fragment_readahead=1,
                 fragment_scan_options=options,
             ).to_batches()
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise TableError(f"the data set: {error}") from error
 
-    return _guarded(_of("the data set", source.schema, stream, None), require_same)
+    return _guarded(stored_table("the data set", source.schema, stream, None), require_same)
 
 
 def _open_frame(source: Any) -> PrivateTable:
@@ -350,12 +321,6 @@ def _open_frame(source: Any) -> PrivateTable:
         table = table.select(names)
 
     def stream(columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-        yield from table.select([column.name for column in columns]).to_batches(_BATCH_ROWS)
+        yield from table.select([column.name for column in columns]).to_batches(BATCH_ROWS)
 
-    return _of("the table", table.schema, stream, table.num_rows)
-
-
-def _of(origin: str, schema: pa.Schema, stream: Stream, num_rows: int | None) -> PrivateTable:
-    refuse_repeated(schema.names, origin)
-    types = dict(zip(schema.names, schema.types, strict=True))
-    return PrivateTable(origin=origin, types=types, num_rows=num_rows, stream=stream)
+    return stored_table("the table", table.schema, stream, table.num_rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,12 @@ from microtome.private.aggregating import (
     AggregatePlan,
     AggregateTally,
     TableBudget,
+    known_candidates,
     level_groups,
     plan_aggregates,
     round_candidates,
 )
-from microtome.private.level_tally import LevelTally
+from microtome.private.level_tally import LevelTally, PairsAndTriples
 from microtome.private.likeness import focus_groups
 from microtome.private.passes import Published
 from microtome.private.profile import Profile
@@ -36,7 +37,10 @@ NUMBERS_A_COLUMN = 8
 
 
 class PairTablePass:
-    """The second pass of aggregates: noisy tables of all pairs of columns."""
+    """The second pass of aggregates: noisy tables of all pairs of columns.
+
+    Where the sets of three columns of the second round do not depend on what is published here, they are counted too.
+    """
 
     stage = "aggregates"
     _like: str | None = None
@@ -58,9 +62,17 @@ class PairTablePass:
             settings, schema, codebook, budget, profile.total, groups, self._view.measured_pairs()
         )
         self._schema, self._codebook = schema, codebook
-        counts = AggregateTally(codebook, self._plan)
-        self.tally = LevelTally(profile.codebook, counts, self._view.step_places)
+        self._pairs, self._triples = AggregateTally(codebook, self._plan), self._early_triples()
+        counts = self._pairs if self._triples is None else PairsAndTriples(self._pairs, self._triples)
+        self.tally: LevelTally[Any] = LevelTally(profile.codebook, counts, self._view.step_places)
         self._total = profile.total
+
+    def _early_triples(self) -> TripleTally | None:
+        """The tally of the second round's candidates, if these are known by now."""
+        known = known_candidates(self._plan, self._codebook, len(self._schema.columns))
+        if not self._plan.round.count or known is None:
+            return None
+        return TripleTally(_groups(self._codebook), list(combinations(known, 3)))
 
     def add(self, block: TableBlock) -> None:
         """Count the rows of a block."""
@@ -88,14 +100,15 @@ class PairTablePass:
             ),
             like=self._like,
         )
-        tables = self.tally.counts.publish(randomness)
+        tables = self._pairs.publish(randomness)
         arrays = {f"aggregates/{name}": array for name, array in tables.items()}
-        following = None
+        following: ChosenTriplesPass | Published | None = None
         if plan.round.count:
-            known = self._known(tables["second"])
-            following = ChosenTriplesPass(
-                self._schema, self._codebook, known, plan, mechanism, tables["second"][0], self._total, self._view
+            known, second = self._known(tables["second"]), tables["second"][0]
+            chosen = ChosenTriplesPass(
+                self._schema, self._codebook, known, plan, mechanism, second, self._total, self._view, self._triples
             )
+            following = chosen if self._triples is None else chosen.publish(randomness, num_records)
         return Published(events=plan.events, arrays=arrays, mechanism=mechanism, following=following)
 
     def _known(self, second: NDArray[np.float64]) -> Codebook:
@@ -130,7 +143,7 @@ class LikeTablePass(PairTablePass):
 class ChosenTriplesPass:
     """The second round of aggregates: tables of three columns, chosen by what the pairs before it do not tell.
 
-    Its cost is within the events of the tables of pairs.
+    Its cost is within the events of the tables of pairs. Candidates may have been counted with these (``counted``).
     """
 
     stage = "triples"
@@ -145,14 +158,17 @@ class ChosenTriplesPass:
         second: NDArray[np.float64],
         total: float,
         view: View,
+        counted: TripleTally | None = None,
     ) -> None:
         self.width = NUMBERS_A_COLUMN * len(codebook.codes)
         self._schema, self._plan, self._mechanism = schema, plan, mechanism
-        self._groups = [level_groups(code) for code in codebook.codes]
-        candidates = list(combinations(round_candidates(plan, codebook, second, len(schema.columns)), 3))
-        self._expected = expected_tables(second, plan.pair_noise, known, self._groups, candidates, total)
+        self._groups = _groups(codebook)
+        if counted is None:
+            columns = round_candidates(plan, codebook, second, len(schema.columns))
+            counted = TripleTally(self._groups, list(combinations(columns, 3)))
+        self._expected = expected_tables(second, plan.pair_noise, known, self._groups, counted.candidates, total)
         profiled = replace(codebook, codes=codebook.codes[: len(schema.columns)])
-        self.tally = LevelTally(profiled, TripleTally(self._groups, candidates), view.step_places)
+        self.tally = LevelTally(profiled, counted, view.step_places)
 
     def add(self, block: TableBlock) -> None:
         """Count the rows of a block."""
@@ -174,3 +190,7 @@ class ChosenTriplesPass:
         )
         mechanism = replace(self._mechanism, triples=triples)
         return Published(events=(), arrays={"aggregates/triples": tables}, mechanism=mechanism)
+
+
+def _groups(codebook: Codebook) -> list[NDArray[np.int64]]:
+    return [level_groups(code) for code in codebook.codes]

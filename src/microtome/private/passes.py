@@ -61,6 +61,11 @@ class Pass(Protocol):
 class TableTally(Protocol):
     """What a pass over a table counts with. A copy that is sent elsewhere, by pickling it, arrives empty."""
 
+    @property
+    def columns(self) -> set[str]:
+        """Columns whose values are looked at."""
+        ...
+
     def add(self, block: TableBlock) -> None:
         """Count the rows of a block; safe on several threads."""
         ...

@@ -62,6 +62,10 @@ class PeopleTable:
         for siblings, table in self.tables.items():
             yield from blocks_of(table.select(schema.names), siblings, rows, self.most_rows)
 
+    def pieces(self, schema: Schema, rows: int) -> Iterator[TableBlock]:
+        """The same."""
+        return self.blocks(schema, rows)
+
     def check_columns(self, schema: Schema) -> None:
         """All columns of the view are there: they were made for it."""
 

@@ -10,6 +10,8 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from microtome.private.memory import keep_freed_memory
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -20,6 +22,7 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], *, th
     Numerical libraries are held to one thread meanwhile: the blocks already fill the cores. One thread is the
     caller's own: starting another takes longer than a small release.
     """
+    keep_freed_memory()
     if threads == 1:
         with _numerical_libraries().limit(limits=1):
             yield from map(function, items)

@@ -77,13 +77,27 @@ class Tally:
     """Exact counts of all columns, on the cells that are declared or that the search has found.
 
     Private: it never leaves this package.
+
+    Args:
+        schema: What is public about the columns.
+        domains: What the search has found of some.
+        counted: Histograms of declared columns that the search has filled: these are not counted again.
     """
 
-    def __init__(self, schema: Schema, domains: Mapping[int, Domain] | None = None) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        domains: Mapping[int, Domain] | None = None,
+        counted: Mapping[int, DenseHistogram] | None = None,
+    ) -> None:
         self.num_rows = 0
         self._schema, self._columns, self._domains = schema, schema.columns, domains or {}
         self._cells = [self._cells_of(place, column) for place, column in enumerate(schema.columns)]
-        self._histograms = [_histogram(*described) for described in zip(schema.columns, self._cells, strict=True)]
+        self._counted = {place: one for place, one in (counted or {}).items() if place not in self._domains}
+        self._histograms = [
+            self._counted[place] if place in self._counted else _histogram(column, self._cells[place])
+            for place, column in enumerate(schema.columns)
+        ]
         classes = {place: rounding_classes(column) for place, column in enumerate(schema.columns)}
         self._rounding = {
             place: rounding_histogram(schema.columns[place], found)
@@ -92,13 +106,19 @@ class Tally:
         }
         self._lock = Lock()
 
-    def __reduce__(self) -> tuple[type[Tally], tuple[Schema, Mapping[int, Domain]]]:
-        return Tally, (self._schema, self._domains)
+    def __reduce__(self) -> tuple[type[Tally], tuple[Schema, Mapping[int, Domain], Mapping[int, DenseHistogram]]]:
+        return Tally, (self._schema, self._domains, self._counted)
 
     @property
     def questions(self) -> list[tuple[int, Histogram]]:
-        """All histograms, each with the place of its column."""
-        return [*enumerate(self._histograms), *self._rounding.items()]
+        """All histograms that are to be filled, each with the place of its column."""
+        asked = [(place, one) for place, one in enumerate(self._histograms) if place not in self._counted]
+        return [*asked, *self._rounding.items()]
+
+    @property
+    def columns(self) -> set[str]:
+        """Columns whose values are looked at."""
+        return {histogram.by.column.name for _, histogram in self.questions}
 
     def parts(self) -> list[pa.Array]:
         """What was counted, to be sent back."""
@@ -121,20 +141,15 @@ class Tally:
         with self._lock:
             self.num_rows += rows.num_rows
         with together() as attempts:
-            for index, histogram in enumerate(self._histograms):
+            for _, histogram in self.questions:
                 with attempts:
-                    array = rows.column(index).combine_chunks()
-                    histogram.add(array, weight)
-                    if index in self._rounding:
-                        self._rounding[index].add(array, weight)
+                    histogram.add(rows.column(histogram.by.column.name).combine_chunks(), weight)
 
     def merge(self, other: Tally) -> None:
         """Add what another of the same schema has counted."""
         self.num_rows += other.num_rows
-        for mine, theirs in zip(self._histograms, other._histograms, strict=True):
+        for (_, mine), (_, theirs) in zip(self.questions, other.questions, strict=True):
             mine.merge(theirs)
-        for index, histogram in other._rounding.items():
-            self._rounding[index].merge(histogram)
 
     def publish(
         self,

@@ -16,15 +16,14 @@ import pyarrow as pa
 from microtome.errors import together
 from microtome.private import number_search
 from microtome.private.category_search import CategoryFinding
-from microtome.private.cell_index import cell_indices
 from microtome.private.domain import WEIGHTS, Answer, Domain, Finding, Question
-from microtome.private.histograms import DenseHistogram, Histogram, SparseHistogram
+from microtome.private.histograms import DenseHistogram, Histogram, SparseHistogram, cell_histogram
 from microtome.private.passes import Pass, Published
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import Randomness
 from microtome.private.value_search import ValueFinding
 from microtome.private.weighting import TableBlock, rows_of
-from microtome.schema import Cells, Column, Schema, initial_cells, rounding_classes
+from microtome.schema import Column, Schema, initial_cells, rounding_classes
 from microtome.schema.grid import number_cells
 
 SEARCH_HISTOGRAMS = 3 + number_search.REFINEMENTS
@@ -33,8 +32,10 @@ VALUE_HISTOGRAMS = 2
 """The most of a column with declared bounds: buckets and numbers."""
 _NUMBERS_A_COLUMN = 8
 
-Checked = tuple[int, Column, Cells]
-Following = Callable[[dict[int, Domain], ProfileBudget], Pass]
+Declared = dict[int, DenseHistogram]
+"""Histograms of declared columns, by their places."""
+Following = Callable[[dict[int, Domain], ProfileBudget, Declared], Pass]
+"""What follows the search: told what it has found, what it leaves of the budget, and what it has counted on the way."""
 
 
 def is_searched(column: Column) -> bool:
@@ -71,32 +72,35 @@ class SearchTally:
 
     Args:
         findings: What is known, and so what is asked.
-        checked: Columns that are not searched for, whose values are checked on the way.
+        declared: Of columns whose cells are declared, whose values are checked and counted on the way.
     """
 
-    def __init__(self, findings: Sequence[Finding], checked: Sequence[Checked] = ()) -> None:
-        self._findings, self.checked = findings, checked
+    def __init__(self, findings: Sequence[Finding], declared: Declared | None = None) -> None:
+        self._findings, self.declared = findings, declared or {}
         self.asked = [finding.questions() for finding in findings]
 
-    def __reduce__(self) -> tuple[type[SearchTally], tuple[Sequence[Finding], Sequence[Checked]]]:
-        return SearchTally, (self._findings, self.checked)
+    def __reduce__(self) -> tuple[type[SearchTally], tuple[Sequence[Finding], Declared]]:
+        return SearchTally, (self._findings, self.declared)
 
     @property
     def questions(self) -> list[tuple[int, Histogram]]:
         """All histograms, each with the place of its column."""
         pairs = zip(self._findings, self.asked, strict=True)
-        return [(finding.index, question.histogram) for finding, asked in pairs for question in asked]
+        asked = [(finding.index, question.histogram) for finding, asked in pairs for question in asked]
+        return [*self.declared.items(), *asked]
+
+    @property
+    def columns(self) -> set[str]:
+        """Columns whose values are looked at."""
+        return {histogram.by.column.name for _, histogram in self.questions}
 
     def add(self, block: TableBlock) -> None:
         """Count the rows of a block."""
         rows, weight = rows_of(block)
         with together() as attempts:
-            for index, column, cells in self.checked:
+            for _, histogram in self.questions:
                 with attempts:
-                    cell_indices(rows.column(index).combine_chunks(), column, cells)
-            for index, histogram in self.questions:
-                with attempts:
-                    histogram.add(rows.column(index).combine_chunks(), weight)
+                    histogram.add(rows.column(histogram.by.column.name).combine_chunks(), weight)
 
     def parts(self) -> list[pa.Array]:
         """What was counted, to be sent back."""
@@ -116,26 +120,30 @@ class SearchTally:
 class SearchPass:
     """One round of questions.
 
-    The first one also looks at all other columns: what a table is refused for is found before any noise is drawn.
+    The first one also looks at all other columns: what a table is refused for is found before any noise is drawn. They
+    are counted on the way, so that the profile does not look at them again.
     """
 
     stage = "search"
 
     def __init__(
-        self, budget: ProfileBudget, following: Following, findings: Sequence[Finding], number: int = 0
+        self,
+        budget: ProfileBudget,
+        following: Following,
+        findings: Sequence[Finding],
+        number: int = 0,
+        *,
+        asked: Declared | None = None,
+        counted: Declared | None = None,
     ) -> None:
-        self.width = _NUMBERS_A_COLUMN * len(findings)
         self._budget, self._following, self._findings, self._round = budget, following, findings, number
-        self.tally = SearchTally(findings)
+        self._counted = counted or {}
+        self.tally = SearchTally(findings, asked)
+        self.width = _NUMBERS_A_COLUMN * max(len(self.tally.columns), 1)
 
     def add(self, block: TableBlock) -> None:
         """Count the rows of a block."""
         self.tally.add(block)
-
-    def check_also(self, schema: Schema) -> None:
-        """Have the values of all columns that are not searched for checked on the way."""
-        described = [(place, column, initial_cells(column)) for place, column in enumerate(schema.columns)]
-        self.tally.checked = [(place, column, cells) for place, column, cells in described if cells is not None]
 
     def merge(self, other: Self) -> None:
         """Add what another round of the same questions has counted."""
@@ -153,14 +161,16 @@ class SearchPass:
                 answered = answered.answered(question.name, self._answer(question, scale, stream), scale, total)
             findings.append(answered)
         budget = self._budget.less(sum(WEIGHTS[question.name] for asked in self.tally.asked for question in asked))
-        following = SearchPass(budget, self._following, findings, self._round + 1)
+        counted = self._counted | self.tally.declared
+        following = SearchPass(budget, self._following, findings, self._round + 1, counted=counted)
         return Published(events=(), arrays={}, following=following.next_pass())
 
     def next_pass(self) -> Pass:
         """This round, or what follows the search if no question is left."""
         if any(self.tally.asked):
             return self
-        return self._following({finding.index: finding.domain() for finding in self._findings}, self._budget)
+        domains = {finding.index: finding.domain() for finding in self._findings}
+        return self._following(domains, self._budget, self._counted)
 
     def _answer(self, question: Question, scale: float, stream: np.random.Generator) -> Answer:
         digits = self._budget.weighting.digits
@@ -177,9 +187,12 @@ class SearchPass:
 def start_search(schema: Schema, budget: ProfileBudget, following: Following) -> Pass:
     """The first round, or what follows the search if there is nothing to be searched for."""
     findings = [start_finding(place, column) for place, column in enumerate(schema.columns)]
-    first = SearchPass(budget, following, [finding for finding in findings if finding is not None])
-    first.check_also(schema)
-    return first.next_pass()
+    declared = {
+        place: cell_histogram(column, cells)
+        for place, column in enumerate(schema.columns)
+        if (cells := initial_cells(column)) is not None
+    }
+    return SearchPass(budget, following, [one for one in findings if one is not None], asked=declared).next_pass()
 
 
 def start_finding(place: int, column: Column) -> Finding | None:

@@ -113,7 +113,7 @@ class TripleTally:
         self.groups, self.candidates = groups, candidates
         self.size = 1 + max((int(one.max()) for one in groups), default=0)
         self._columns = sorted({column for triple in candidates for column in triple})
-        self._counted = JointCounts([self.size] * len(self._columns), 3)
+        self._counted = JointCounts([1 + int(groups[column].max()) for column in self._columns], 3)
         self._sent = np.zeros((len(candidates), self.size**3), np.int64)
 
     def add(self, levels: NDArray[np.int64], weight: int = 1) -> None:
@@ -141,8 +141,10 @@ class TripleTally:
         place = {column: number for number, column in enumerate(self._columns)}
         tables = self._counted.tables([(place[a], place[b], place[c]) for a, b, c in self.candidates])
         counts = self._sent.copy()
+        cells = counts.reshape(-1, self.size, self.size, self.size)
         for number, table in enumerate(tables):
-            counts[number] += table.ravel()
+            _, a, b, c = table.shape
+            cells[number, :a, :b, :c] += table[0]
         return counts
 
     def publish(

@@ -7,7 +7,7 @@ Rows leave this file only as Arrow batches of the schema's own types, for the re
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +23,9 @@ from microtome.schema import Column, Kind, Schema
 from microtome.schema.dialect import separator_hint
 from microtome.schema.misreading import cast_error
 from microtome.schema.view import View
+
+Stream = Callable[[Sequence[Column]], Iterator[pa.RecordBatch]]
+"""Batches of the wanted columns, in the wanted types where their source can parse them."""
 
 
 class Counter(Protocol):
@@ -95,7 +98,7 @@ class PrivateTable:
     origin: str
     types: dict[str, pa.DataType]
     num_rows: int | None
-    stream: Callable[[Sequence[Column]], Iterator[pa.RecordBatch]]
+    stream: Stream
     parts: tuple[PrivateTable, ...] = ()
     counter: Counter | None = None
     writer: RowWriter | None = None
@@ -117,6 +120,14 @@ class PrivateTable:
                 waiting, held = table.slice(whole).to_batches(), held - whole
         if held:
             yield pa.Table.from_batches(waiting).combine_chunks()
+
+    def pieces(self, schema: Schema, rows: int) -> Iterator[pa.Table]:
+        """The table in pieces of at most ``rows`` rows, as its source has them: for whom it does not matter which."""
+        self.check_columns(schema)
+        for batch in self._conformed(schema):
+            step = -(-batch.num_rows // max(-(-batch.num_rows // rows), 1))
+            for start in range(0, batch.num_rows, step or 1):
+                yield pa.Table.from_batches([batch.slice(start, step)])
 
     def _conformed(self, schema: Schema) -> Iterator[pa.RecordBatch]:
         return (batch for batch, _ in self.keyed(schema, (), as_places=True))
@@ -154,6 +165,19 @@ class PrivateTable:
         if absent:
             hint = separator_hint(list(self.types))
             raise TableError(f"{self.origin}: no column {', '.join(absent)}; it has {', '.join(self.types)}{hint}")
+
+
+def stored_table(origin: str, schema: pa.Schema, stream: Stream, num_rows: int | None) -> PrivateTable:
+    """What is stored with these columns."""
+    refuse_repeated(schema.names, origin)
+    types = dict(zip(schema.names, schema.types, strict=True))
+    return PrivateTable(origin=origin, types=types, num_rows=num_rows, stream=stream)
+
+
+def narrowed(schema: Schema, names: Collection[str]) -> Schema:
+    """Some columns of a schema, one at least: there are as many rows as that has values."""
+    wanted = [column for column in schema.columns if column.name in names]
+    return Schema(columns=tuple(wanted or schema.columns[:1]))
 
 
 def refuse_repeated(names: Sequence[str], origin: str) -> None:

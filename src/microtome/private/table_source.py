@@ -37,10 +37,10 @@ from microtome.private.plan import (
 from microtome.private.profile import Profile, Tally, least_noise
 from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import GRID, Randomness
-from microtome.private.searching import SearchPass, start_search
+from microtome.private.searching import Declared, SearchPass, start_search
 from microtome.private.sliced_rows import SlicedRows
 from microtome.private.slicing import SlicingMechanism, draw_directions
-from microtome.private.table import Counter, PrivateTable, RowWriter
+from microtome.private.table import Counter, PrivateTable, RowWriter, narrowed
 from microtome.private.weighting import TableBlock, weighting_of
 from microtome.progress import Tell
 from microtome.published import (
@@ -102,9 +102,13 @@ class TableSource:
             return None
         return TableEngine(counter=self.table.counter, writer=self.table.writer, schema=self.view.schema)
 
-    def blocks(self, num_records: int) -> Iterator[TableBlock]:
-        """All rows in blocks."""
-        return iter(self.table.blocks(self.view.schema, num_records))
+    def blocks(self, num_records: int, counting: Pass | None = None) -> Iterator[TableBlock]:
+        """All rows in blocks, with the columns that a pass looks at."""
+        match counting:
+            case SearchPass() | ProfilePass() | PairTablePass() | ChosenTriplesPass():
+                return self.table.pieces(narrowed(self.view.schema, counting.tally.columns), num_records)
+            case _:
+                return self.table.blocks(self.view.schema, num_records)
 
     def schema_document(self) -> Mapping[str, Any]:
         """The schema, for the file."""
@@ -140,8 +144,8 @@ class TableSource:
             size = second.room(longest, num_records, self.origin) + profile_bytes(schema)
             check_space(output.parent, size)
 
-        def profile_of(domains: Mapping[int, Domain], budget: ProfileBudget) -> ProfilePass:
-            return ProfilePass(settings, Tally(schema, domains), budget, profile.events, second.following)
+        def profile_of(domains: Mapping[int, Domain], budget: ProfileBudget, counted: Declared) -> ProfilePass:
+            return ProfilePass(settings, Tally(schema, domains, counted), budget, profile.events, second.following)
 
         return Plan(
             events=(*profile.events, *second.events),

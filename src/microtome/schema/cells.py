@@ -7,7 +7,9 @@ what is declared, or from a fixed grid (``microtome.schema.grid``), never from t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +17,12 @@ from numpy.typing import NDArray
 
 from microtome.errors import SchemaError
 from microtome.schema.column import Column, Value
+from microtome.schema.edge_guide import EdgeGuide
 
 OTHER = "(other)"
 """What a pooled category without a name of its own is called in a text column."""
+_LISTED = 1 << 16
+"""A range of at most this many whole numbers has a list of their cells."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,8 +49,23 @@ class NumberCells:
 
     def locate(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """The cell of each number; numbers beyond the ends fall into the end cells."""
-        found = np.searchsorted(self.edges, values, side="right") - 1
-        return np.clip(found, 0, self.num_values - 1)
+        return np.minimum(self._guide(values), self.num_values - 1)
+
+    @cached_property
+    def of_whole_numbers(self) -> tuple[int, NDArray[np.int64]] | None:
+        """The first whole number, and the cell of each from there on; ``None`` where they are many, or others occur."""
+        first, last = float(self.edges[0]), float(self.edges[-1])
+        if not self.integral or last - first > _LISTED:
+            return None
+        return int(first), self.locate(np.arange(first, last))
+
+    @cached_property
+    def _guide(self) -> EdgeGuide:
+        return EdgeGuide(self.edges)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was declared or found: lists that follow from it are made anew by whoever gets it."""
+        return {one.name: self.__dict__[one.name] for one in fields(self)}
 
     def singletons(self) -> NDArray[np.bool_]:
         """Which cells hold one value only."""

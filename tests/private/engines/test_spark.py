@@ -23,7 +23,8 @@ from microtome.errors import MicrotomeError, TableError
 from microtome.private import RunSettings
 from microtome.private.engines import shared_key
 from microtome.private.engines.sent_counts import add_bytes, to_bytes
-from microtome.private.engines.spark import counted_partition, merged, merged_group
+from microtome.private.engines.spark import counted_partition
+from microtome.private.engines.spark_messages import merged, merged_group
 from microtome.private.engines.spark_packing import packed_partition
 from microtome.private.profile import Tally
 from microtome.published import RecordsRelease, ReleaseKind
@@ -93,7 +94,7 @@ def test_a_spark_frame_gives_the_same_file(spark: Any, table: pa.Table, schema: 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_many_partitions_are_merged_on_the_way(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("microtome.private.engines.spark._MOST_AT_ONCE", 3)
+    monkeypatch.setattr("microtome.private.engines.spark_messages._MOST_AT_ONCE", 3)
     table, schema = people(300).select(["owner", "grade"]), people_schema()
     schema = Schema(columns=(schema["owner"], schema["grade"]))
     publish(table, schema, tmp_path / "here.release", **AGGREGATES)

@@ -208,6 +208,17 @@ def test_types_that_we_have_not_are_named_all_at_once() -> None:
         release(table, Schema(columns=columns), epsilon=1.0, anyway=True)
 
 
+def test_a_query_that_gives_other_columns_the_second_time_is_refused(tmp_path: Path) -> None:
+    connection, book = in_duckdb(NUMBERS), Ledger(tmp_path / "book.json")
+    table, columns = sql_table(connection, "SELECT * FROM private"), NUMBERS.column_names
+    connection.execute(f"ALTER TABLE private RENAME COLUMN {columns[0]} TO other")
+    schema = Schema(columns=(Column(name=columns[0], kind=Kind.INTEGER, bounds=(0, 9)),))
+    with pytest.raises(TableError, match=f"gives no column '{columns[0]}' any more"):
+        publish(table, schema, tmp_path / "no.release", ledger=book, **AGGREGATES)
+    assert not (tmp_path / "no.release").exists()
+    assert book.account("people", delta=1e-5).spent == 0
+
+
 def test_somebody_elses_transaction_is_neither_joined_nor_ended(load: Open) -> None:
     connection = load(NUMBERS)
     connection.execute("BEGIN")

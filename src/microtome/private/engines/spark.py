@@ -3,16 +3,13 @@
     frame ─► packed partitions ─► our tally on Arrow batches ─► one message each ─► merged in groups ─► the driver
 
 The driver draws the noise: nothing random happens in a task, so whatever Spark repeats, speculates on or loses, a
-partition has the counts that it has. Every message says which partition it is of, and one that came before is dropped.
-A row that cannot be counted is reported as such, and not as a failed task, which Spark would try again.
-
-Executors need this package; rows travel between Spark and it as Arrow batches, on the executor's machine.
+partition has the counts that it has (``spark_messages``). Executors need this package; rows travel between Spark and it
+as Arrow batches, on the executor's machine, unless the frame is some files, which executors read (``spark_files``).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -23,11 +20,13 @@ import pyarrow as pa
 
 from microtome.errors import MicrotomeError, ParameterError, TableError
 from microtome.extras import how_to_install
-from microtome.private.engines.sent_counts import add_bytes, to_bytes
-from microtome.private.engines.spark_jobs import ORIGIN, Batches, record_batch, run, watched
-from microtome.private.engines.spark_packing import PackedRows, Packs, records_at_once, unpacked_blocks
+from microtome.private.engines.spark_files import PlainFiles, plain_files
+from microtome.private.engines.spark_jobs import ORIGIN, Batches, run
+from microtome.private.engines.spark_messages import MESSAGE_IN_SPARK, collected, message, problem
+from microtome.private.engines.spark_packing import PackedRows, Packs, unpacked_blocks
 from microtome.private.engines.spark_people import PackedPeople, gathered_people
 from microtome.private.engines.spark_rows import SparkRows
+from microtome.private.memory import keep_freed_memory
 from microtome.private.passes import TableTally, Told
 from microtome.private.table import Gathered, PrivateTable
 from microtome.schema import Column, Schema
@@ -35,13 +34,6 @@ from microtome.schema.view import View
 
 DAEMON = "microtome.private.engines.spark_daemon"
 """What makes Python workers that have this package loaded."""
-_MESSAGE = pa.schema(
-    [("partitions", pa.list_(pa.int64())), ("rows", pa.int64()), ("counts", pa.binary()), ("problem", pa.string())]
-)
-"""What tasks send: of which partitions, how many rows these have, what was counted, or why nothing could be."""
-_MESSAGE_IN_SPARK = "partitions array<bigint>, rows bigint, counts binary, problem string"
-_MOST_AT_ONCE = 64
-"""Messages that the driver takes; more are merged in groups on the way to it."""
 
 
 def open_spark(frame: Any) -> PrivateTable:
@@ -53,13 +45,13 @@ def open_spark(frame: Any) -> PrivateTable:
         )
     if frame.isStreaming:
         raise TableError(f"{ORIGIN} never ends: it is a stream; write what came so far to Parquet and release that")
-    rows = PackedRows(frame=frame)
+    rows, types = PackedRows(frame=frame), _types(frame)
     return PrivateTable(
         origin=ORIGIN,
-        types=_types(frame),
+        types=types,
         num_rows=None,
         stream=_refuse_streaming,
-        counter=SparkCounter(frame=frame, rows=rows),
+        counter=SparkCounter(frame=frame, rows=rows, files=plain_files(frame, types)),
         writer=SparkRows(frame=frame, rows=rows),
         gatherer=SparkGatherer(frame=frame),
     )
@@ -96,14 +88,16 @@ class SparkCounter:
     Attributes:
         frame: The frame.
         rows: What executors hold of it.
+        files: The files that it is, where executors may read these for themselves.
     """
 
     frame: Any
     rows: Packs
+    files: PlainFiles | None = None
 
     def num_rows(self) -> int:
         """How many rows there are."""
-        return int(run(self.frame.count))
+        return int(run(self.frame.count)) if self.files is None else self.files.rows
 
     def held(self) -> AbstractContextManager[None]:
         """Executors read a frame once, and hold what they have read; what they lose is read again."""
@@ -111,14 +105,11 @@ class SparkCounter:
 
     def fill(self, tally: TableTally, schema: Schema, block_rows: int, told: Told) -> int:
         """Count all rows; gives the number of records."""
+        if self.files is not None and self.files.have(schema):
+            return self.files.fill(tally, schema, block_rows, told)
         packed = self.rows.packed(schema, told)
-        sent = packed.mapInArrow(partition_counter(tally, block_rows, self.rows.most_rows), _MESSAGE_IN_SPARK)
-        groups = _num_groups(packed)
-        if groups > 1:
-            sent = sent.repartition(groups, "partitions").mapInArrow(group_merger(tally), _MESSAGE_IN_SPARK)
-        with watched(packed, told), records_at_once(packed):
-            messages = run(sent.collect)
-        return merged(tally, (row.asDict() for row in messages))[1]
+        sent = packed.mapInArrow(partition_counter(tally, block_rows, self.rows.most_rows), MESSAGE_IN_SPARK)
+        return collected(sent, int(run(packed.rdd.getNumPartitions)), tally, told)[1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,59 +148,15 @@ def counted_partition(
     number: int, packs: Batches, tally: TableTally, block_rows: int, most_rows: int = 1
 ) -> pa.RecordBatch:
     """The message of one partition, whose rows are packed."""
+    keep_freed_memory()
     tally, records = deepcopy(tally), 0  # a copy is empty, whatever was counted before
     try:
-        for block in unpacked_blocks(packs, block_rows, most_rows):
+        for block in unpacked_blocks(packs, block_rows, most_rows, tally.columns):
             tally.add(block)
             records += len(block)
     except MicrotomeError as error:
-        return record_batch(_MESSAGE, [([number], 0, None, str(error))])
-    return record_batch(_MESSAGE, [([number], records, to_bytes(tally), None)])
-
-
-def group_merger(tally: TableTally) -> Callable[[Batches], Iterator[Any]]:
-    """What a task of the second stage does: merges the messages that it gets into one."""
-
-    def merge(batches: Batches) -> Iterator[pa.RecordBatch]:
-        from microtome.private.engines.spark import merged_group
-
-        yield merged_group(batches, tally)
-
-    return merge
-
-
-def merged_group(batches: Batches, tally: TableTally) -> pa.RecordBatch:
-    """The message of a group of partitions."""
-    tally = deepcopy(tally)
-    try:
-        partitions, rows = merged(tally, (row for batch in batches for row in batch.to_pylist()))
-    except MicrotomeError as error:
-        return record_batch(_MESSAGE, [([], 0, None, str(error))])
-    return record_batch(_MESSAGE, [(sorted(partitions), rows, to_bytes(tally), None)])
-
-
-def merged(tally: TableTally, messages: Iterable[dict[str, Any]]) -> tuple[set[int], int]:
-    """Add all messages to a tally, each partition once; gives the partitions, and the number of their rows."""
-    seen: set[int] = set()
-    total = 0
-    for message in messages:
-        if message["problem"] is not None:
-            raise TableError(message["problem"])
-        partitions = set(message["partitions"])
-        if partitions and partitions <= seen:
-            continue
-        if partitions & seen:
-            raise MicrotomeError("Spark has sent a partition in two groups; nothing is released, start again")
-        add_bytes(tally, bytes(message["counts"]))
-        seen |= partitions
-        total += int(message["rows"])
-    return seen, total
-
-
-def _num_groups(frame: Any) -> int:
-    """In how many groups messages are merged on the way: 1 if the driver takes them as they are."""
-    partitions = int(run(lambda: frame.rdd.getNumPartitions()))
-    return 1 if partitions <= _MOST_AT_ONCE else math.isqrt(partitions)
+        return problem([number], error)
+    return message([number], records, tally)
 
 
 def _types(frame: Any) -> dict[str, pa.DataType]:

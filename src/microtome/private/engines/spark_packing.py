@@ -8,7 +8,7 @@ apart and put together again each time. What is held is dropped at the end of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
@@ -122,8 +122,8 @@ def blob(rows: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def unpacked(batches: Batches) -> Iterator[tuple[pa.Table, int]]:
-    """The rows of all messages, and how many of them a person has."""
+def unpacked(batches: Batches, names: Collection[str] | None = None) -> Iterator[tuple[pa.Table, int]]:
+    """The rows of all messages, with some columns or all, and how many of them a person has."""
     for batch in batches:
         siblings, _, rows, problems = (batch.column(name) for name in PACK.names)
         for place in range(batch.num_rows):
@@ -131,12 +131,22 @@ def unpacked(batches: Batches) -> Iterator[tuple[pa.Table, int]]:
                 raise TableError(problems[place].as_py())
             if not rows[place].is_valid:
                 continue
-            yield ipc.open_stream(rows[place].as_buffer()).read_all(), siblings[place].as_py()
+            yield _some_columns(rows[place].as_buffer(), names), siblings[place].as_py()
 
 
-def unpacked_blocks(batches: Batches, rows: int, most_rows: int) -> Iterator[TableBlock]:
+def _some_columns(packed: pa.Buffer, names: Collection[str] | None) -> pa.Table:
+    if names is None:
+        return ipc.open_stream(packed).read_all()
+    there = ipc.open_stream(packed).schema.names
+    wanted = [place for place, name in enumerate(there) if name in names] or [0]  # there are as many rows as that has
+    return ipc.open_stream(packed, options=ipc.IpcReadOptions(included_fields=wanted)).read_all()
+
+
+def unpacked_blocks(
+    batches: Batches, rows: int, most_rows: int, names: Collection[str] | None = None
+) -> Iterator[TableBlock]:
     """The same in blocks of about so many rows."""
-    for table, siblings in unpacked(batches):
+    for table, siblings in unpacked(batches, names):
         yield from blocks_of(table, siblings, rows, most_rows)
 
 

@@ -35,7 +35,7 @@ from microtome.private.histograms import (
     ByRounding,
     Histogram,
 )
-from microtome.private.level_tally import LevelTally
+from microtome.private.level_tally import LevelTally, PairsAndTriples
 from microtome.private.passes import TableTally, Told
 from microtome.private.people import refuse_changed, refuse_nobodys, refuse_unordered, unit_of
 from microtome.private.profile import Tally
@@ -125,7 +125,6 @@ class SqlCounter:
         rows, records = map(int, self._ask(questions.rows)[0])
         match tally:
             case SearchTally():
-                self._check(questions, tally)
                 parts = self._histograms(questions, tally.questions)
             case Tally():
                 parts = [pa.array([rows]), *self._histograms(questions, tally.questions)]
@@ -133,6 +132,9 @@ class SqlCounter:
                 parts = [pa.array([rows]), self._pairs(questions, codebook, pairs, steps)]
             case LevelTally(codebook=codebook, counts=TripleTally() as triples):
                 parts = [self._triples(questions, codebook, triples)]
+            case LevelTally(codebook=codebook, counts=PairsAndTriples(pairs=pairs, triples=triples), steps=steps):
+                parts = [pa.array([rows]), self._pairs(questions, codebook, pairs, steps)]
+                parts += [self._triples(questions, codebook, triples)]
             case _:
                 raise MicrotomeError(f"{type(tally).__name__} is not counted in a database; nothing is released")
         tally.add_parts(iter(parts))
@@ -168,13 +170,6 @@ class SqlCounter:
         if absent:
             raise TableError(f"{ORIGIN} gives no column {', '.join(absent)} any more; start again")
         return [self.dialect.types.get(found[name]) for name in names]
-
-    def _check(self, questions: Questions, tally: SearchTally) -> None:
-        """Refuse what the first pass refuses, before any noise is drawn."""
-        with together() as attempts:
-            for place, column, cells in tally.checked:
-                with attempts:
-                    _dense(self._ask(questions.dense(questions.cell(place, cells))), column, len(cells))
 
     def _histograms(self, questions: Questions, asked: Sequence[tuple[int, Histogram]]) -> Parts:
         parts: Parts = []
@@ -309,13 +304,15 @@ def _num_queries(tally: TableTally) -> int:
     """How often the database is asked for a tally, beside the number of rows."""
     match tally:
         case SearchTally():
-            return len(tally.checked) + len(tally.questions)
+            return len(tally.questions)
         case Tally():
             return len(tally.questions)
         case LevelTally(counts=AggregateTally() as pairs):
             return len(_chunks(_pair_sets(pairs.codebook)))
         case LevelTally(counts=TripleTally() as triples):
             return len(_chunks(list(triples.candidates)))
+        case LevelTally(counts=PairsAndTriples(pairs=pairs, triples=triples)):
+            return len(_chunks(_pair_sets(pairs.codebook))) + len(_chunks(list(triples.candidates)))
         case _:
             raise MicrotomeError(f"{type(tally).__name__} is not counted in a database; nothing is released")
 
