@@ -130,7 +130,7 @@ class ImageGenerator(nn.Module):
     def forward(self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b c h w"]:
         """Images in units of the range, 0 to 1."""
         if self.has_edges:
-            raw, _ = self.sketched(latent, classes)
+            raw = self.sketched(self.drawn_code(latent, classes), classes)
             return moved(toned(raw.clamp(0.0, 1.0), self.tone), latent[:, -MOVES:], self.settings.movement)
         images, poses = self._drawn(latent, classes)
         return placed(images, poses) if poses.shape[1] else images
@@ -138,19 +138,20 @@ class ImageGenerator(nn.Module):
     def encoded(self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b d"]:
         """The images as they are released: components of what their frames show, edges and poses."""
         if self.has_edges:
-            return self.code_of(self.sketched(latent, classes)[0].clamp(0.0, 1.0))
+            return self.code_of(self.sketched(self.drawn_code(latent, classes), classes).clamp(0.0, 1.0))
         images, poses = self._drawn(latent, classes)
         still = torch.as_tensor(STILL, dtype=poses.dtype)[: poses.shape[1]]
         return torch.cat([self.components(images), (poses - still) * self.pose_weights], dim=1)
 
-    def sketched(
-        self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]
-    ) -> tuple[Float[Tensor, "b c h w"], Float[Tensor, "b d"]]:
-        """Of images with edges: images before they are cut to their range, and the code that they were drawn by."""
-        rows = self._rows(latent[:, :-MOVES] * math.sqrt(self.settings.spread), classes)
+    def drawn_code(self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b d"]:
+        """Of images with edges: the components and edges that an image is to have."""
+        return self._rows(latent[:, :-MOVES] * math.sqrt(self.settings.spread), classes)
+
+    def sketched(self, rows: Float[Tensor, "b d"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b c h w"]:
+        """Images of components and edges, before they are cut to their range."""
         images = self._decoded(rows[:, :-EDGE_DIM])
         edges = edge_picture(rows[:, -EDGE_DIM:] / self.edge_weight, self.shape[0], self.shape[1])
-        return images + self._convolved(torch.cat([images, edges], dim=1), classes), rows
+        return images + self._convolved(torch.cat([images, edges], dim=1), classes)
 
     def code_of(self, images: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d"]:
         """Components and edges of images between 0 and 1."""

@@ -68,7 +68,7 @@ class Edges:
 
 
 def nearness(size: int) -> Floats:
-    """How much each pixel of a line counts for each place (places × size); a place's weights sum to one or less."""
+    """How much each pixel of a line counts for each place (places × size); a place's weights sum to about one."""
     step = size / PLACES
     middles = (np.arange(PLACES) + 0.5) * step - 0.5
     return np.maximum(1.0 - np.abs(np.arange(size) - middles[:, None]) / step, 0.0) / step

@@ -62,10 +62,14 @@ class ImageObjective(GeneratorObjective):
             fit_tone(self.generator, self._present, self._light, self.random)
 
     def _apart(self, latent: Tensor, classes: Tensor) -> Tensor:
-        """How far images are from the codes that they were drawn by, which have the released moments."""
-        raw, wanted = self.generator.sketched(latent, classes)
+        """How far images are from the codes that they were drawn by, which have the released moments.
+
+        The codes stay as they are: only what makes images of them learns.
+        """
+        wanted = self.generator.drawn_code(latent, classes).detach()
+        raw = self.generator.sketched(wanted, classes)
         images = raw.clamp(0.0, 1.0)
-        apart = (self.generator.code_of(images) - wanted.detach()).square().sum() + (raw - images).square().sum()
+        apart = (self.generator.code_of(images) - wanted).square().sum() + (raw - images).square().sum()
         return apart / (len(latent) * self._radius**2)
 
 

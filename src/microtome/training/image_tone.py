@@ -45,7 +45,7 @@ def fit_tone(
     """Set the tone of a generator so that its images have this light."""
     latent = torch.randn(_DRAWN, generator.latent_dim, generator=random)
     classes = torch.from_numpy(np.resize(present, _DRAWN))
-    images = generator.sketched(latent, classes)[0].clamp(0.0, 1.0)
+    images = generator.sketched(generator.drawn_code(latent, classes), classes).clamp(0.0, 1.0)
 
     def off(tone: NDArray[np.float64]) -> NDArray[np.float64]:
         shown = toned(images, torch.tensor(tone, dtype=torch.float32))
