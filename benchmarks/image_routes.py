@@ -125,12 +125,16 @@ def _schema(aligned: bool) -> ImageSchema:
     return ImageSchema(height=28, width=28, classes=tuple(range(10)), aligned=aligned, edges=False)
 
 
-def _strokes(number: int = NUM_SAMPLES, epochs: int = 8, steps: int | None = None, **network: Any) -> Callable[..., Any]:
+def _strokes(
+    number: int = NUM_SAMPLES, epochs: int = 8, steps: int | None = None, **network: Any
+) -> Callable[..., Any]:
     """The route of a release with edges, drawn so wide and moved so far."""
     settings = ImageFitSettings(network=ImageNetworkSettings(**network))
     if steps is not None:
         settings = replace(settings, steps=steps)
-    return partial(released, schema=replace(_schema(False), edges=True), settings=settings, number=number, epochs=epochs)
+    return partial(
+        released, schema=replace(_schema(False), edges=True), settings=settings, number=number, epochs=epochs
+    )
 
 
 def _split() -> tuple[ImageSet, Images]:

@@ -32,7 +32,7 @@ def edges_of(images: Float[Tensor, "b c h w"], pooling: Float[Tensor, "q p"]) ->
 def edge_picture(edges: Float[Tensor, "b e"], height: int, width: int) -> Float[Tensor, "b 8 h w"]:
     """Edges where they are: a picture of each direction."""
     places = edges.view(-1, PLACES, PLACES, DIRECTIONS).permute(0, 3, 1, 2)
-    return _PICTURE_SCALE * nn.functional.interpolate(places, (height, width), mode="bilinear")
+    return torch.as_tensor(_PICTURE_SCALE * nn.functional.interpolate(places, (height, width), mode="bilinear"))
 
 
 def toned(images: Float[Tensor, "b c h w"], tone: Float[Tensor, "2"]) -> Float[Tensor, "b c h w"]:
@@ -41,9 +41,7 @@ def toned(images: Float[Tensor, "b c h w"], tone: Float[Tensor, "2"]) -> Float[T
     return (gain * (images - floor)).clamp(0.0, 1.0)
 
 
-def moved(
-    images: Float[Tensor, "b c h w"], numbers: Float[Tensor, "b 6"], movement: float
-) -> Float[Tensor, "b c h w"]:
+def moved(images: Float[Tensor, "b c h w"], numbers: Float[Tensor, "b 6"], movement: float) -> Float[Tensor, "b c h w"]:
     """Images turned, slanted, stretched and shifted, by uniform amounts made of standard normal numbers."""
     if movement == 0.0:
         return images

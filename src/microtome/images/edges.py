@@ -33,7 +33,9 @@ components then do."""
 SMALLEST_SIDE = 8
 """Pixels of a side that are needed for places to be told apart."""
 NARROW, FAINT = 0.7, 1e-4
-TURNS = tuple((cos(2.0 * pi * number / DIRECTIONS), sin(2.0 * pi * number / DIRECTIONS)) for number in range(DIRECTIONS))
+TURNS = tuple(
+    (cos(2.0 * pi * number / DIRECTIONS), sin(2.0 * pi * number / DIRECTIONS)) for number in range(DIRECTIONS)
+)
 """Cosine and sine of each direction."""
 _AT_ONCE = 1024
 
@@ -47,7 +49,7 @@ class Edges:
     @cached_property
     def pooling(self) -> Floats:
         """How much each pixel counts for each place (places × pixels)."""
-        weights = np.kron(nearness(self.height), nearness(self.width))
+        weights: Floats = np.kron(nearness(self.height), nearness(self.width)).astype(np.float64)
         return on_grid(weights, spare_bits(PIXEL_BITS, weights.shape[1]))
 
     def of(self, light: Floats) -> Floats:
