@@ -37,7 +37,7 @@ def edge_picture(edges: Float[Tensor, "b e"], height: int, width: int) -> Float[
 
 def toned(images: Float[Tensor, "b c h w"], tone: Float[Tensor, "2"]) -> Float[Tensor, "b c h w"]:
     """Images of another contrast: ``gain``·(p − ``floor``), cut to the range."""
-    gain, floor = tone
+    gain, floor = tone[0], tone[1]
     return (gain * (images - floor)).clamp(0.0, 1.0)
 
 

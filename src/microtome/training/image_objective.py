@@ -41,9 +41,8 @@ class ImageObjective(GeneratorObjective):
         self._batch_size, self._radius = settings.batch_size, release.radius
         self._present = np.flatnonzero(release.class_shares)
         self._loss = image_loss(release, settings.loss, moments, settings.num_slices, seed)
-        starts_there = settings.start is ImageStart.MOMENTS and settings.loss is ImageLossKind.MOMENTS
         self._light = light_of(release, moments) if moments is not None and self.generator.has_edges else None
-        self._follows = starts_there and self.generator.has_edges
+        self._follows = self.generator.has_edges and _keeps_moments(settings)
 
     def losses(self, step: int) -> dict[str, Tensor]:
         """The loss of a batch: of one class, the classes in turn, or of all where images follow the drawn codes."""
@@ -71,6 +70,15 @@ class ImageObjective(GeneratorObjective):
         images = raw.clamp(0.0, 1.0)
         apart = (self.generator.code_of(images) - wanted).square().sum() + (raw - images).square().sum()
         return apart / (len(latent) * self._radius**2)
+
+
+def _keeps_moments(settings: ImageFitSettings) -> bool:
+    """Whether a generator begins at the moments that it is to have."""
+    match settings.start, settings.loss:
+        case ImageStart.MOMENTS, ImageLossKind.MOMENTS:
+            return True
+        case _:
+            return False
 
 
 def build_image_generator(
