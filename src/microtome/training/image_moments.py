@@ -6,6 +6,8 @@ are dropped, and the others set back to
 
     λ = (l + √(l² − 4·d·t²))/2.
 
+Of images with edges, whose numbers are many, a class is drawn towards what all share instead (``alike``).
+
 What is dropped is not lost: how far images are from their class's mean in all is known to a few per cent, and the
 directions that are left are stretched until they make up for it. A classifier trained on such images meets as much
 variation as real ones have.
@@ -27,6 +29,7 @@ Floats = NDArray[np.float64]
 _FEWEST_DIRECTIONS = 2
 """A class with fewer directions above the noise takes those that all classes share; where these are too few as well,
 only the variance of each frequency is taken, which is an average over many entries."""
+
 
 _ALIKE = 9
 """Directions, in the order of their variance, over which classes are taken to differ alike."""
@@ -75,8 +78,8 @@ def class_moments(release: ImageRelease) -> ClassMoments:
     weights = release.class_shares
     common = np.tensordot(weights, noisy.second, axes=1)
     common_noise = float(np.sqrt((weights**2) @ noisy.noise**2))
-    shared, rank = denoised(common, common_noise)
-    if rank < _FEWEST_DIRECTIONS:
+    shared, common_rank = denoised(common, common_noise)
+    if common_rank < _FEWEST_DIRECTIONS:
         spectrum = over_frequencies(np.diag(common).copy(), release.schema)
         shared = np.diag(np.maximum(spectrum, 0.0))
     covariances, ranks = [], []
@@ -85,7 +88,7 @@ def class_moments(release: ImageRelease) -> ClassMoments:
         covariances.append(stretched(kept if rank >= _FEWEST_DIRECTIONS else shared, float(trace)))
         ranks.append(rank)
     found = np.stack(covariances)
-    if release.schema.edges and len(np.flatnonzero(weights)) > 1:
+    if release.schema.edges and common_rank >= _FEWEST_DIRECTIONS and np.count_nonzero(weights) > 1:
         found = alike(noisy.second, noisy.noise, noisy.traces, weights)
     return ClassMoments(shares=weights, means=noisy.means, covariances=found, ranks=tuple(ranks))
 
