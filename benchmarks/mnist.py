@@ -43,7 +43,6 @@ METHODS: dict[str, dict[str, Any]] = {
         "kind": "aggregates",
         "settings": ImageFitSettings(),
         "rate": None,
-        "epsilons": [1.0, 0.2],
         "num_samples": PUBLISHED_SAMPLES,
     },
     "without edges": {"kind": "aggregates", "settings": ImageFitSettings(), "rate": None, "edges": False},
