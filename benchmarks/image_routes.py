@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,12 @@ import torch
 from sklearn.cluster import KMeans
 
 import microtome as mt
-from edge_code import edge_rows, images_of
 from image_classifiers import network_accuracy
+from microtome.generators.image import ImageNetworkSettings
 from microtome.images import ImageCode, ImageSchema, ImageSet, read_images
+from microtome.images.edges import Edges
+from microtome.images.frame import PIXEL_BITS
+from microtome.schema.fixed_point import on_grid
 from microtome.synthesis import Synthesizer
 from microtome.training import ImageFitSettings
 from mnist import DATA, DELTA, INFINITE, NUM_SAMPLES
@@ -32,8 +36,6 @@ from noisy_gaussians import Gaussians, noisy_gaussians
 from results import FOLDER, ResultFile
 
 NUM_PRIVATE, SPLIT_SEED = 50_000, 12345
-EDGE_WEIGHT = 17.0
-"""Makes edges vary about as much as components do."""
 _PER_CLASS = NUM_SAMPLES // 10
 _AT_ONCE = 5000
 Images = tuple[np.ndarray, np.ndarray]
@@ -57,13 +59,21 @@ def main() -> None:
 
 
 def released(
-    private: ImageSet, held: Images, epsilon: float, seed: int, *, aligned: bool, steps: int
+    private: ImageSet,
+    held: Images,
+    epsilon: float,
+    seed: int,
+    *,
+    schema: ImageSchema,
+    settings: ImageFitSettings,
+    number: int = NUM_SAMPLES,
+    epochs: int = 8,
 ) -> dict[str, Any]:
     """A release, a fit and a sample of the library."""
-    release = mt.release(private, _schema(aligned), epsilon=epsilon, delta=DELTA, kind="aggregates")
-    model = Synthesizer(ImageFitSettings(steps=steps), random_state=seed).fit(release)
-    drawn = _unit(model.sample(NUM_SAMPLES, balanced=True))
-    return {"cnn": network_accuracy(drawn, held, seed=seed)}
+    release = mt.release(private, schema, epsilon=epsilon, delta=DELTA, kind="aggregates")
+    model = Synthesizer(settings, random_state=seed).fit(release)
+    drawn = _unit(model.sample(number, balanced=True))
+    return {"cnn": network_accuracy(drawn, held, seed=seed, epochs=epochs)}
 
 
 def judged(private: ImageSet, held: Images, epsilon: float, seed: int, *, encode: Callable[..., Any]) -> dict[str, Any]:
@@ -84,19 +94,9 @@ def celled(private: ImageSet, held: Images, epsilon: float, seed: int, *, aligne
     return {"cnn": network_accuracy((images, np.repeat(np.arange(10), _PER_CLASS)), held, seed=seed)}
 
 
-def edged(private: ImageSet, held: Images, epsilon: float, seed: int, *, width: float) -> dict[str, Any]:
-    """Components and edges measured together and drawn together; wide draws are labelled by the judge of edges."""
-    rng, images = np.random.default_rng(seed), _unit(private)[0]
-    plane = ImageCode(_schema(aligned=False)).plane
-    rows = np.concatenate([_components(images, aligned=False), EDGE_WEIGHT * edge_rows(images)], axis=1)
-    found = noisy_gaussians(rows, _labels(private), epsilon, DELTA, rng)
-    drawn, labels = found.draw(_PER_CLASS, rng, width)
-    of_edges = slice(len(plane), None)
-    pictures = images_of(drawn[:, : len(plane)], drawn[:, of_edges] / EDGE_WEIGHT, plane, EDGE_WEIGHT, images.shape[1])
-    judge = found.part(of_edges).judge(EDGE_WEIGHT * edge_rows(pictures))
-    found_labels = judge if width > 1.0 else labels
-    accuracy = network_accuracy((pictures, found_labels), held, seed=seed)
-    return {"cnn": accuracy, "agreed": float((judge == labels).mean())}
+def edge_rows(images: np.ndarray) -> np.ndarray:
+    """Edges of images between 0 and 1."""
+    return Edges(*images.shape[1:]).of(on_grid(images.astype(np.float64), PIXEL_BITS))
 
 
 def _mixture(rows: np.ndarray, cells: int, seed: int, rng: np.random.Generator) -> np.ndarray:
@@ -122,7 +122,19 @@ def _components(images: np.ndarray, *, aligned: bool) -> np.ndarray:
 
 
 def _schema(aligned: bool) -> ImageSchema:
-    return ImageSchema(height=28, width=28, classes=tuple(range(10)), aligned=aligned)
+    return ImageSchema(height=28, width=28, classes=tuple(range(10)), aligned=aligned, edges=False)
+
+
+def _strokes(
+    number: int = NUM_SAMPLES, epochs: int = 8, steps: int | None = None, **network: Any
+) -> Callable[..., Any]:
+    """The route of a release with edges, drawn so wide and moved so far."""
+    settings = ImageFitSettings(network=ImageNetworkSettings(**network))
+    if steps is not None:
+        settings = replace(settings, steps=steps)
+    return partial(
+        released, schema=replace(_schema(False), edges=True), settings=settings, number=number, epochs=epochs
+    )
 
 
 def _split() -> tuple[ImageSet, Images]:
@@ -153,16 +165,22 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+_USUAL, _STILL = ImageFitSettings(), ImageFitSettings(steps=0)
 ROUTES: dict[str, Callable[[ImageSet, Images, float, int], dict[str, Any]]] = {
-    "aggregates": partial(released, aligned=False, steps=200),
-    "aggregates, not refined": partial(released, aligned=False, steps=0),
-    "frames": partial(released, aligned=True, steps=200),
-    "frames, not refined": partial(released, aligned=True, steps=0),
+    "aggregates": partial(released, schema=_schema(False), settings=_USUAL),
+    "aggregates, not refined": partial(released, schema=_schema(False), settings=_STILL),
+    "frames": partial(released, schema=_schema(True), settings=_USUAL),
+    "frames, not refined": partial(released, schema=_schema(True), settings=_STILL),
     "8 cells": partial(celled, aligned=False, cells=8),
     "frames, 8 cells": partial(celled, aligned=True, cells=8),
     "frames, 32 cells": partial(celled, aligned=True, cells=32),
-    "edges": partial(edged, width=1.0),
-    "edges, drawn wide": partial(edged, width=3.0),
+    "edges": _strokes(),
+    "edges, drawn as released": _strokes(spread=1.0),
+    "edges, drawn wider": _strokes(spread=3.0),
+    "edges, not moved": _strokes(movement=0.0),
+    "edges, drawn as released, not moved": _strokes(spread=1.0, movement=0.0),
+    "edges, moved farther": _strokes(movement=1.5),
+    "edges, 60,000 images": _strokes(number=60_000, epochs=4),
     "judge of components": partial(judged, encode=partial(_components, aligned=False)),
     "judge of frames": partial(judged, encode=partial(_components, aligned=True)),
     "judge of edges": partial(judged, encode=edge_rows),

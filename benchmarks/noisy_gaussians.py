@@ -10,18 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter
 
 from microtome.private.plan import unit_noise
 from microtome.settings import PrivacySettings
+from microtome.training.image_moments import alike
 
 Floats = NDArray[np.float64]
 MEAN_SHARE, MOMENT_SHARE = 0.2, 0.75
 _CLIPPED = 0.7
-_LEAST = 0.05
 _RIDGE = 0.3
-_ALIKE = 9
-"""Directions, in the order of their variance, over which classes are taken to differ alike."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +27,6 @@ class Gaussians:
 
     means: Floats
     covariances: Floats
-
-    def part(self, places: slice) -> Gaussians:
-        """The same of some of the coordinates."""
-        return Gaussians(means=self.means[:, places], covariances=self.covariances[:, places, places])
 
     def draw(self, number: int, rng: np.random.Generator, width: float = 1.0) -> tuple[Floats, NDArray[np.int64]]:
         """So many rows of each class, of ``width`` times the variance, and their classes."""
@@ -75,7 +68,8 @@ def noisy_gaussians(
             for number, count in enumerate(counts)
         ]
     )
-    return Gaussians(means=means, covariances=_towards_common(second, noise, counts / counts.sum(), spread))
+    traces = np.full(len(counts), spread)
+    return Gaussians(means=means, covariances=alike(second, noise, traces, counts / counts.sum()))
 
 
 def _noisy_means(
@@ -94,24 +88,3 @@ def _symmetric_noise(dim: int, noise: float, rng: np.random.Generator) -> Floats
     """Noise of a symmetric matrix, √½ of it off the diagonal."""
     above = np.triu(rng.standard_normal((dim, dim)), 1) / np.sqrt(2.0)
     return noise * (above + above.T + np.diag(rng.standard_normal(dim)))
-
-
-def _towards_common(second: Floats, noise: Floats, shares: Floats, spread: float) -> Floats:
-    """What all classes share, as far as it stands out, and of each class's difference as much as is not noise."""
-    dim = second.shape[1]
-    values, vectors = np.linalg.eigh(np.tensordot(shares, second, axes=1))
-    edge = np.sqrt(2.0 * dim) * float(np.sqrt(shares**2 @ noise**2))
-    above = values > edge
-    kept = np.where(above, (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2.0, 0.0)
-    rest = max(spread - kept.sum(), 0.0) / max((~above).sum(), 1)
-    kept = np.where(above, kept, max(min(rest, edge / 2.0), 1e-9 * spread))
-    scale = np.sqrt(np.outer(kept, kept))
-    apart = np.stack([vectors.T @ matrix @ vectors / scale for matrix in second]) - np.eye(dim)
-    variances = np.square(noise)[:, None, None] / (2.0 * scale**2) * (1.0 + np.eye(dim))
-    signal = np.maximum(uniform_filter((apart**2 - variances).mean(axis=0), size=_ALIKE, mode="nearest"), 0.0)
-    found = []
-    for difference, variance in zip(apart, variances, strict=True):
-        matrix = np.eye(dim) + difference * signal / (signal + variance + 1e-12)
-        lengths, axes = np.linalg.eigh(matrix)
-        found.append(vectors @ ((axes * np.maximum(lengths, _LEAST)) @ axes.T * scale) @ vectors.T)
-    return np.stack(found)

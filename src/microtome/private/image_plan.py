@@ -61,6 +61,15 @@ class MomentPlan:
     events: tuple[Event, ...]
 
 
+def measured(settings: PrivacySettings, schema: ImageSchema) -> ImageSchema:
+    """The schema of what is measured: edges are of aggregates, and rows, each with its own noise, go without."""
+    match settings.kind:
+        case ReleaseKind.AGGREGATES:
+            return schema
+        case ReleaseKind.RECORDS:
+            return schema.without_edges()
+
+
 def plan_image_profile(settings: PrivacySettings) -> ImageProfilePlan:
     """The profile's share of the budget."""
     changed = 2 * settings.neighbours.cells_changed

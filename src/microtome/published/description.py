@@ -141,7 +141,8 @@ def _aggregates_in_words(release: AggregatesRelease) -> str:
 
 
 def _images_in_words(schema: ImageSchema) -> str:
-    pose = " of what they show and the five numbers of where it is" if schema.aligned else ""
+    beyond = " and edges by place and direction" if schema.edges else ""
+    pose = " of what they show and the five numbers of where it is" if schema.aligned else beyond
     return (
         f"Images of {schema.height} × {schema.width} pixels and {schema.channels} channels as "
         f"{schema.num_components * schema.channels} low-frequency components{pose}, in {schema.num_classes} classes"
