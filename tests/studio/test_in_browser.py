@@ -259,8 +259,8 @@ def test_a_tab_that_is_closed_during_a_release(context: BrowserContext, studio: 
     first.check("[name=public]")
     first.click("text=Confirm and go on")
     first.wait_for_selector("#forecast[aria-busy=false] section")
-    first.click("text=Spend it and release", no_wait_after=True)
-    first.wait_for_url("**/promise")
+    with first.expect_response("**/promise/release"):
+        first.click("text=Spend it and release", no_wait_after=True)
     first.close()
     second = Tab(context, studio)
     second.go("promise")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +52,7 @@ def demo(
         raise OutputError(f"{output} exists; choose another directory, or say --force to replace an earlier demo")
     if clinic and pictures:
         raise ParameterError("--clinic and --images are two demos; take one at a time")
+    import_module("microtome.synthesis")  # what is not installed is told of before anything is made
     output.mkdir(parents=True, exist_ok=True)
     if pictures:
         digits(output, epsilon, kind, force=force)
