@@ -23,8 +23,10 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_folder_is_drafted_and_confirmed(microtome: Command, folder: Path, tmp_path: Path) -> None:
     schema = tmp_path / "clinic.yaml"
-    drafted = microtome("schema", "draft", folder, "-o", schema)
+    drafted = microtome("schema", "draft", folder, "-o", schema, "--editor")
     assert drafted.code == 0
+    assert schema.read_text(encoding="utf-8").startswith("# yaml-language-server: $schema=microtome-schema.json\n")
+    assert (tmp_path / "microtome-schema.json").is_file()
     assert "visits hangs on patients (1:n)" in drafted.out
     assert "practices: left out" in drafted.err
     assert "It is a draft" in microtome("schema", "check", schema).out

@@ -72,7 +72,6 @@ def draft(
     from microtome.private.draft import draft as draft_table
     from microtome.private.linked_draft import has_several_tables
     from microtome.published import check_output
-    from microtome.schema.document_schema import FILE_NAME, HINT, document_schema_text
 
     check_output(output, force=force)
     source = given_source(tables, connect, query)
@@ -96,7 +95,7 @@ def draft(
     if isinstance(source, str) and has_several_tables(Path(source)):
         if of_tables != (None,) * len(of_tables):
             raise ParameterError("--target, --skip and how a file is written are for one table; edit the draft instead")
-        _draft_linked(Path(source), people, output)
+        _draft_linked(Path(source), people, output, editor=editor)
         return
     if people is not None:
         raise ParameterError(f"--people is for a folder of linked tables; {source} is one table")
@@ -109,20 +108,27 @@ def draft(
         decimal=decimal,
         sheet=sheet,
     )
-    write_text(output, (HINT if editor else "") + drafted.schema.to_yaml())
-    if editor:
-        write_text(output.parent / FILE_NAME, document_schema_text())
+    _write_draft(output, drafted.schema.to_yaml(), editor=editor)
     for remark in drafted.remarks:
         errors.print(f"  {plain(remark)}", soft_wrap=True)
     console.print(_summary(output, drafted.schema), soft_wrap=True)
 
 
-def _draft_linked(folder: Path, people: str | None, output: Path) -> None:
+def _write_draft(output: Path, text: str, *, editor: bool) -> None:
+    """A draft and, if wanted, what editors complete and check it by beside it."""
+    from microtome.schema.document_schema import FILE_NAME, HINT, document_schema_text
+
+    write_text(output, (HINT if editor else "") + text)
+    if editor:
+        write_text(output.parent / FILE_NAME, document_schema_text())
+
+
+def _draft_linked(folder: Path, people: str | None, output: Path, *, editor: bool) -> None:
     from microtome.private.linked_draft import draft_linked
     from microtome.schema.table_folder import tables_in
 
     drafted = draft_linked(tables_in(folder), people=people)
-    write_text(output, drafted.schema.to_yaml())
+    _write_draft(output, drafted.schema.to_yaml(), editor=editor)
     for remark in drafted.remarks:
         errors.print(f"  {plain(remark)}", soft_wrap=True)
     file = plain(output)
