@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 _MOST_TOLD = 6
 
 
-class Misfit(pa.ArrowInvalid):
+class Misfit(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
     """Some texts are not written in a format.
 
     Attributes:
