@@ -88,8 +88,9 @@ def unreadable(
 
 def cast_error(column: Column, stored: pa.DataType, error: Exception) -> str:
     """Why values as they are stored are none of a column's, and what to do about it."""
-    if isinstance(error, Misfit):
-        return _told(error.values, f"{_measured_in_words(column)}{_FORMAT}{column.format!r}")
+    match error:
+        case Misfit(values=values):
+            return _told(values, f"{_measured_in_words(column)}{_FORMAT}{column.format!r}")
     found = _parsed(error)
     if found is not None:
         return misread(found["value"], found["type"])
@@ -122,10 +123,11 @@ def rows_in_words(values: pa.Array, error: Exception, first: int) -> str:
 
 def _place(values: pa.Array, error: Exception) -> int | None:
     """Where among them the value is that an error tells of, from 0; none if that cannot be told."""
-    if isinstance(error, Misfit):
-        return error.place
+    match error:
+        case Misfit(place=place):
+            return place
     found = _parsed(error)
     if found is None or not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return None
-    place: int = pc.index(values, found["value"].strip("'")).as_py()
-    return None if place < 0 else place
+    found_at: int = pc.index(values, found["value"].strip("'")).as_py()
+    return None if found_at < 0 else found_at
