@@ -52,7 +52,7 @@ class Tab:
         self.page.goto(f"{self.origin}/{step}")
         if self.page.locator("[data-forecast]").count():
             self.page.wait_for_selector("#forecast[aria-busy=false] section")
-            self.page.wait_for_function("!document.querySelector('[data-later][aria-busy=true]')")
+            self.page.wait_for_selector("[data-later][aria-busy=true]", state="detached")
         return self.page
 
     def check(self) -> None:

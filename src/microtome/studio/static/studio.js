@@ -86,12 +86,12 @@ all("[data-forecast]").forEach((form) => {
     slider.value = distances.indexOf(Math.min(...distances));
     slider.setAttribute("aria-valuetext", `ε = ${epsilon.value}`);
   };
+  const typed = () => Object.fromEntries(names.map((name) => [name, form.elements[name].value]));
   const ask = async () => {
     asked.abort();
     asked = new AbortController();
     place.setAttribute("aria-busy", "true");
-    const fields = Object.fromEntries(names.map((name) => [name, form.elements[name].value]));
-    sessionStorage.setItem(kept, JSON.stringify(fields));
+    const fields = typed();
     try {
       const get = async (address) =>
         (await fetch(`${address}?${new URLSearchParams(fields)}`, { signal: asked.signal })).text();
@@ -113,7 +113,11 @@ all("[data-forecast]").forEach((form) => {
       place.setAttribute("aria-busy", "false");
     }
   };
-  const soon = () => { clearTimeout(waiting); waiting = setTimeout(ask, 250); };
+  const soon = () => {
+    sessionStorage.setItem(kept, JSON.stringify(typed()));  // at once: the page may be left before it is asked about
+    clearTimeout(waiting);
+    waiting = setTimeout(ask, 250);
+  };
 
   slider.addEventListener("input", () => { epsilon.value = marks[slider.value]; follow(); soon(); });
   form.addEventListener("input", (event) => { if (event.target !== slider) { follow(); soon(); } });
