@@ -66,10 +66,14 @@ def run_page(page: Path, names: dict[str, object]) -> None:
             _shell(snippet, page)
 
 
+def path_of_this_environment() -> str:
+    """Where a reader who has activated this environment finds commands: its own come first, Python for Spark too."""
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
 def _shell(snippet: Snippet, page: Path) -> None:
-    """Run lines in a shell that stops at the first that fails, with this environment's commands first."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PYTHONPATH": SOURCES, "PATH": path}
+    """Run lines in a shell that stops at the first that fails."""
+    environment = {**os.environ, "PYTHONPATH": SOURCES, "PATH": path_of_this_environment()}
     command = [str(shutil.which("bash")), "-e", "-o", "pipefail", "-c", snippet.code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{page}, line {snippet.line}:\n{done.stderr}"

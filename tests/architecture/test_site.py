@@ -17,7 +17,7 @@ def test_the_gallery_shows_what_is_made_for_it() -> None:
     shown = set(re.findall(r"\.\./([\w.-]+)-(?:public|private)\.html", page))
     epsilons = re.search(r"EPSILONS = \((.*?)\)", script)
     assert epsilons is not None
-    assert shown == {f"town-{one.strip()}" for one in epsilons[1].split(",")} | {"digits-5"}
+    assert shown == {f"town-{one.strip()}" for one in epsilons[1].split(",")} | {"digits-5", "clinic-5"}
 
 
 def test_every_page_has_a_place_in_the_site() -> None:

@@ -9,7 +9,7 @@ import click
 import numpy as np
 import pytest
 import typer.main
-from snippets import ROOT, pages_with_code, run_page, snippets
+from snippets import ROOT, pages_with_code, path_of_this_environment, run_page, snippets
 
 from microtome.cli.main import app
 from microtome.demo import population
@@ -73,6 +73,7 @@ def test_code_runs_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.Mo
         if shutil.which("java") is None:
             pytest.skip("no Java here")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", path_of_this_environment())
     run_page(page, prepare(page.name))
 
 

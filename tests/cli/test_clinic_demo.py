@@ -19,6 +19,8 @@ def test_the_clinic_goes_all_the_way(microtome: Command, tmp_path: Path) -> None
     assert done.code == 0, done.err
     assert "All keys are intact" in done.out
     assert "patients → visits" in (output / "report.html").read_text(encoding="utf-8")
+    assert "Free to publish" in (output / "public.html").read_text(encoding="utf-8")
+    assert (output / "synthetic.card.md").is_file()
     real = (output / "clinic" / "practices.csv").read_text(encoding="utf-8")
     assert (output / "synthetic" / "practices.csv").read_text(encoding="utf-8") == real
     sides, _ = read_linked(output / "clinic", output / "synthetic", clinic_schema())

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 import typer.main
+from typer.testing import CliRunner
 
 from microtome.accounting import Accountant, DirectionKind, Neighbours
 from microtome.cli import choices
@@ -81,3 +82,8 @@ def test_the_shell_completes_verbs_and_options() -> None:
 
     assert "sample" in completed("microtome sa").split()
     assert "--spreadsheet-safe" in completed("microtome sample --sp").split()
+
+
+def test_paragraphs_are_as_wide_as_the_terminal() -> None:
+    shown = CliRunner().invoke(app, ["release", "--help"], env={"COLUMNS": "80"}, terminal_width=80).output
+    assert "the release, and refuses one that would hold next to nothing" in shown

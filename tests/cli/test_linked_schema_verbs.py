@@ -8,7 +8,7 @@ import pyarrow.csv as pacsv
 import pytest
 from cli_support import Command
 
-from microtome.demo import clinic
+from microtome.demo import clinic, clinic_schema
 from microtome.schema import LinkedSchema
 
 
@@ -23,8 +23,10 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_folder_is_drafted_and_confirmed(microtome: Command, folder: Path, tmp_path: Path) -> None:
     schema = tmp_path / "clinic.yaml"
-    drafted = microtome("schema", "draft", folder, "-o", schema)
+    drafted = microtome("schema", "draft", folder, "-o", schema, "--editor")
     assert drafted.code == 0
+    assert schema.read_text(encoding="utf-8").startswith("# yaml-language-server: $schema=microtome-schema.json\n")
+    assert (tmp_path / "microtome-schema.json").is_file()
     assert "visits hangs on patients (1:n)" in drafted.out
     assert "practices: left out" in drafted.err
     assert "It is a draft" in microtome("schema", "check", schema).out
@@ -72,3 +74,18 @@ def test_verbs_for_one_table_say_so(microtome: Command, folder: Path, tmp_path: 
     foretold = microtome("forecast", "--schema", schema, "--rows", 100, "--epsilon", 1)
     assert foretold.code != 0
     assert "3 linked tables; this needs the schema of one table" in foretold.err
+
+
+def test_linked_tables_go_to_sdv_and_come_back(microtome: Command, tmp_path: Path) -> None:
+    schema, metadata, again = tmp_path / "clinic.yaml", tmp_path / "metadata.json", tmp_path / "again.yaml"
+    schema.write_text(clinic_schema().to_yaml(), encoding="utf-8")
+    exported = microtome("schema", "export", schema, "--to", "sdv", "-o", metadata)
+    assert exported.code == 0
+    assert "practices: left out" in exported.err
+    imported = microtome("schema", "import", metadata, "-o", again)
+    assert imported.code == 0
+    assert "9 columns of 3 tables from SDV metadata" in imported.out
+    assert "visits: at most 8 rows of one of patients will count" in imported.err
+    assert LinkedSchema.load(again).names == ["patients", "visits", "prescriptions"]
+    refused = microtome("schema", "export", schema, "--to", "frictionless", "-o", tmp_path / "other.json")
+    assert "take sdv" in refused.err

@@ -24,7 +24,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_csv_and_parquet_hold_the_same_rows(model: Path, microtome: Command, tmp_path: Path) -> None:
     for name in ("rows.csv", "rows.parquet"):
-        outcome = microtome("sample", model, "-n", 200, "-o", tmp_path / name, "--seed", 5)
+        outcome = microtome("sample", model, "-n", 200, "-o", tmp_path / name, "--seed", 5, "--no-card")
         assert outcome.code == 0
         assert outcome.out == f"{tmp_path / name}: 200 rows\n"
         assert outcome.err == "sample: 200 of 200 rows\n"
@@ -35,6 +35,19 @@ def test_csv_and_parquet_hold_the_same_rows(model: Path, microtome: Command, tmp
     assert frame["age"].tolist() == table["age"].to_pylist()
     assert frame["income"].isna().sum() == table["income"].null_count
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv", "rows.parquet"]
+
+
+def test_a_card_is_beside_every_file_unless_it_is_not_wanted(model: Path, microtome: Command, tmp_path: Path) -> None:
+    outcome = microtome("sample", model, "-n", 20, "-o", tmp_path / "rows.csv")
+    assert outcome.out == f"{tmp_path / 'rows.csv'}: 20 rows; beside it .card.md and .croissant.json say what it is\n"
+    names = ["rows.csv", "rows.csv.card.md", "rows.csv.croissant.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    (tmp_path / "rows.csv").unlink()
+    outcome = microtome("sample", model, "-n", 20, "-o", tmp_path / "rows.csv")
+    assert outcome.code == EXPLAINED
+    assert "rows.csv.card.md" in outcome.err
+    assert not (tmp_path / "rows.csv").exists()
+    assert microtome("sample", model, "-n", 20, "-o", tmp_path / "rows.csv", "--force").code == 0
 
 
 def test_seeds(model: Path, microtome: Command, tmp_path: Path) -> None:

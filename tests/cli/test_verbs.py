@@ -15,6 +15,7 @@ from cli_support import Command, Desk
 from microtome.accounting import Accountant, GaussianEvent, Ledger, Neighbours
 from microtome.cli import demo
 from microtome.cli.main import app
+from microtome.cli.screen import size_in_words, watch
 from microtome.published import Release
 from microtome.schema import Schema
 from support import people
@@ -323,5 +324,19 @@ def test_progress_goes_to_stderr_as_lines(microtome: Command, desk: Desk) -> Non
     lines = outcome.err.splitlines()
     assert lines[-2:] == ["profile: 400 of 400 rows", "slices: 400 of 400 rows"]
     assert set(lines[:-2]) == {"search: 400 of 400 rows"}
-    assert "MiB" in outcome.out
+    assert "KiB" in outcome.out
     assert "profile:" not in outcome.out
+
+
+def test_a_stage_of_many_passes_is_told_of_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with watch("rows") as progress:
+        for _ in range(20):
+            progress("profile", 200, 400)
+            progress("profile", 400, 400)
+        progress("counts", 400, 400)
+    assert capsys.readouterr().err.splitlines() == ["profile: 400 of 400 rows", "counts: 400 of 400 rows"]
+
+
+@pytest.mark.parametrize(("size", "said"), [(10, "0.1 KiB"), (2_048, "2.0 KiB"), (3 << 20, "3.0 MiB")])
+def test_sizes_are_told_in_units_that_show_them(size: int, said: str) -> None:
+    assert size_in_words(size) == said

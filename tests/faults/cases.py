@@ -112,7 +112,7 @@ def _fit(name: str, source: str, *more: str) -> Case:
 def _sample(name: str, model: str, output: str, whole: Callable[[Path], object]) -> Case:
     return Case(
         name=f"sample {name}",
-        arguments=("sample", model, "-n", str(DRAWN), "--seed", "1"),
+        arguments=("sample", model, "-n", str(DRAWN), "--seed", "1", "--no-card"),
         inputs=(model,),
         output=output,
         whole=whole,

@@ -90,6 +90,13 @@ def test_the_other_half_says_what_to_install(office: Path) -> None:
     assert said in done.stderr
 
 
+def test_a_demo_says_so_before_it_makes_anything(office: Path) -> None:
+    done = run(OTHER_HALF, office, "demo", "-o", "demo")
+    assert done.returncode == 1
+    assert "torch is not installed" in done.stderr
+    assert not (office / "demo").exists()
+
+
 def test_a_module_that_is_no_extra_is_left_as_it_is() -> None:
     error = ModuleNotFoundError("No module named 'nowhere'", name="nowhere")
     assert explained(error) is error

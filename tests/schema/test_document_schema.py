@@ -9,11 +9,12 @@ import jsonschema
 import pytest
 import yaml
 
-from microtome.demo import population_schema
+from microtome.demo import clinic_schema, population_schema
 from microtome.errors import SchemaError
 from microtome.schema import Schema
 from microtome.schema.column import Column
 from microtome.schema.document_schema import FILE_NAME, HINT, document_schema, document_schema_text
+from microtome.schema.linked_document import linked_from_dict
 from support import people_schema
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,8 +64,8 @@ BAD: dict[str, tuple[tuple[str | int, ...], Any]] = {
 }
 
 
-def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
-    document = copy.deepcopy(PLAIN)
+def changed(path: tuple[str | int, ...], value: Any, whole: dict[str, Any] = PLAIN) -> dict[str, Any]:
+    document = copy.deepcopy(whole)
     place: Any = document
     for key in path[:-1]:
         place = place[key]
@@ -93,7 +94,53 @@ def test_documents_that_are_refused_are_not(path: tuple[str | int, ...], value: 
 
 
 def test_every_key_of_a_column_is_known() -> None:
-    assert set(Column.__dataclass_fields__) <= set(document_schema()["properties"]["columns"]["items"]["properties"])
+    assert set(Column.__dataclass_fields__) <= set(
+        document_schema()["else"]["properties"]["columns"]["items"]["properties"]
+    )
+
+
+LINKED = clinic_schema().to_dict()
+BAD_LINKED: dict[str, tuple[tuple[str | int, ...], Any]] = {
+    "version": (("microtome-linked",), 2),
+    "unknown key": (("table",), []),
+    "unknown key of a table": (("tables", 0, "keys"), "patient"),
+    "unknown key of a public table": (("tables", 3, "columns"), []),
+    "cardinality": (("tables", 1, "cardinality"), "n:1"),
+    "no rows": (("tables", 1, "max_rows"), 0),
+    "kind": (("tables", 1, "columns", 2, "kind"), "day"),
+    "no table": (("tables", 1, "table"), None),
+    "owner": (("tables", 1, "owner"), "patient"),
+    "references": (("tables", 0, "references"), ["practices"]),
+    "public": (("tables", 0, "public"), "yes"),
+}
+
+
+def test_documents_of_linked_tables_are_valid() -> None:
+    VALIDATOR.validate(LINKED)
+    VALIDATOR.validate(json.loads(json.dumps(yaml.safe_load(clinic_schema().to_yaml()), default=str)))
+
+
+@pytest.mark.parametrize(("path", "value"), BAD_LINKED.values(), ids=list(BAD_LINKED))
+def test_documents_of_linked_tables_that_are_refused_are_not(path: tuple[str | int, ...], value: Any) -> None:
+    document = changed(path, value, LINKED)
+    with pytest.raises(SchemaError):
+        linked_from_dict(document)
+    assert not VALIDATOR.is_valid(document)
+
+
+@pytest.mark.parametrize("unit", ["key", {"key": "key", "max_rows": 3, "order": "born", "constant": ["town"]}])
+def test_a_unit_is_valid(unit: Any) -> None:
+    document = {**PLAIN, "unit": unit}
+    document["columns"] = [{**one, "missing": "never"} if one["name"] == "born" else one for one in PLAIN["columns"]]
+    Schema.from_dict(document)
+    VALIDATOR.validate(document)
+
+
+@pytest.mark.parametrize("unit", [3, {"max_rows": 3}, {"key": "key", "max_rows": 0}, {"key": "key", "rows": 3}])
+def test_a_unit_that_is_refused_is_not(unit: Any) -> None:
+    with pytest.raises(SchemaError):
+        Schema.from_dict({**PLAIN, "unit": unit})
+    assert not VALIDATOR.is_valid({**PLAIN, "unit": unit})
 
 
 def test_the_hint_is_a_comment_that_names_the_file() -> None:

@@ -25,6 +25,7 @@ PAGES = (
     "/files",
     "/under-way",
     "/promise/forecast",
+    "/promise/curve",
     "/static/studio.js",
 )
 

@@ -105,7 +105,8 @@ def test_the_whole_way(visitor: Visitor) -> None:
     desk = visitor.studio.desk.contents
     assert commands(desk)[0].startswith("microtome release letters.zip --schema letters.schema.yaml")
     assert "--anyway" not in commands(desk)[0]
-    assert "mt.ImageFitSettings()" in program(desk)
+    assert "mt.Synthesizer(" in program(desk)
+    assert "mt.FitSettings" not in program(desk)
 
 
 def test_the_program_does_the_same(visitor: Visitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,7 @@ class Tab:
         self.page.goto(f"{self.origin}/{step}")
         if self.page.locator("[data-forecast]").count():
             self.page.wait_for_selector("#forecast[aria-busy=false] section")
+            self.page.wait_for_selector("[data-later][aria-busy=true]", state="detached")
         return self.page
 
     def check(self) -> None:
@@ -259,8 +260,8 @@ def test_a_tab_that_is_closed_during_a_release(context: BrowserContext, studio: 
     first.check("[name=public]")
     first.click("text=Confirm and go on")
     first.wait_for_selector("#forecast[aria-busy=false] section")
-    first.click("text=Spend it and release", no_wait_after=True)
-    first.wait_for_url("**/promise")
+    with first.expect_response("**/promise/release"):
+        first.click("text=Spend it and release", no_wait_after=True)
     first.close()
     second = Tab(context, studio)
     second.go("promise")

@@ -44,6 +44,10 @@ def test_a_forecast_says_what_is_learnt_what_is_given_away_and_what_is_left(visi
     for part in ("What will be learnt", "What an attacker gains", "The ledger afterwards", "600 records of 3 columns"):
         assert part in text
     assert "spent ε = 4 at" in text
+    later = visitor.get("/promise/curve?epsilon=4").text
+    for part in ("useful", "<svg", "The curve in figures"):
+        assert part in later
+    assert "epsilon is" in visitor.get("/promise/curve?epsilon=x").text
     assert account(visitor).entries == ()
 
 

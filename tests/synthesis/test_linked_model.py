@@ -182,4 +182,22 @@ def test_a_card_describes_all_tables(model: mt.Synthesizer, tmp_path: Path) -> N
     files = {one["@id"] for one in described["distribution"]}
     assert {f"synthetic/{name}.csv" for name in ("patients", "visits", "prescriptions", "practices")} == files
     sources = {one["source"]["fileObject"]["@id"] for part in described["recordSet"] for one in part["field"]}
-    assert sources < files
+    assert sources == files
+    sets = {one["name"]: one for one in described["recordSet"]}
+    assert sets["patients"]["key"] == {"@id": "patients/patient"}
+    referred = {one["@id"]: one.get("description") for part in sets.values() for one in part["field"]}
+    assert {name: said for name, said in referred.items() if said} == {
+        "patients/practice": "Refers to practices/practice.",
+        "visits/patient": "Refers to patients/patient.",
+        "prescriptions/visit": "Refers to visits/visit.",
+    }
+    assert "- `visits.patient`: `patients/patient`" in card
+
+
+def test_programs_that_read_croissant_read_all_tables(model: mt.Synthesizer, tmp_path: Path) -> None:
+    croissant = pytest.importorskip("mlcroissant", reason="mlcroissant is not installed")
+    model.sample_to_file(tmp_path / "synthetic", 20, card=True)
+    dataset = croissant.Dataset(jsonld=str(tmp_path / "synthetic.croissant.json"))
+    for name in ("patients", "visits", "prescriptions", "practices"):
+        with (tmp_path / "synthetic" / f"{name}.csv").open() as rows:
+            assert len(list(dataset.records(name))) == len(list(rows)) - 1

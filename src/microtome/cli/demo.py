@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +52,7 @@ def demo(
         raise OutputError(f"{output} exists; choose another directory, or say --force to replace an earlier demo")
     if clinic and pictures:
         raise ParameterError("--clinic and --images are two demos; take one at a time")
+    import_module("microtome.synthesis")  # what is not installed is told of before anything is made
     output.mkdir(parents=True, exist_ok=True)
     if pictures:
         digits(output, epsilon, kind, force=force)
@@ -114,7 +116,10 @@ def linked(output: Path, patients: int, epsilon: float, kind: Kind, *, force: bo
     fit_verb.fit(released, output=model, force=force)
     _say(f"6. A synthetic clinic, with keys that fit: microtome sample {model} -n {patients} -o {synthetic}")
     sample_verb.sample(model, output=synthetic, rows=patients, force=force)
-    _say(f"7. For the clinic's own eyes: microtome report {tables} {synthetic} --schema {schema} -o {page}")
+    public = output / "public.html"
+    _say(f"7. How good is it? microtome report {synthetic} --release {released} -o {public}")
+    report_verb.report([synthetic], output=public, release=released, force=force)
+    _say(f"8. For the clinic's own eyes: microtome report {tables} {synthetic} --schema {schema} -o {page}")
     report_verb.report([tables, synthetic], output=page, schema=schema, sample=_SAMPLE, force=force)
 
 

@@ -28,7 +28,7 @@ from microtome.cli.release_options import (
     TriplesOption,
 )
 from microtome.cli.schema import Decimal, Encoding, Separator, Sheet, one_character
-from microtome.cli.screen import console, errors, plain, watch
+from microtome.cli.screen import console, errors, plain, size_in_words, watch
 from microtome.cli.source import Connect, QueryText, Tables, given_source, require_there
 from microtome.cli.verb import Quiet
 from microtome.errors import OutputError, ParameterError, noted, together
@@ -349,7 +349,7 @@ def _tell(output: Path, released: Artefact, account: Account) -> None:
     from microtome.published import promise_in_words, unlearnt_in_words
 
     files = output.iterdir() if output.is_dir() else [output]
-    size = sum(file.stat().st_size for file in files) / 2**20
-    console.print(f"[bold]{plain(output)}[/]: {size:,.1f} MiB", soft_wrap=True)
+    size = size_in_words(sum(file.stat().st_size for file in files))
+    console.print(f"[bold]{plain(output)}[/]: {size}", soft_wrap=True)
     for line in (*promise_in_words(released), *unlearnt_in_words(released), *account_in_words(account)):
         console.print(plain(line), soft_wrap=True)

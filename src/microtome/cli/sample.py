@@ -45,14 +45,20 @@ def sample(
         bool, typer.Option("--spreadsheet-safe", help="CSV: an apostrophe before text that a spreadsheet would run.")
     ] = False,
     card: Annotated[
-        bool, typer.Option("--card", help="Write OUTPUT.card.md, for people, and OUTPUT.croissant.json beside it.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--card/--no-card",
+            help="Write beside it what it is: OUTPUT.card.md, for people, and OUTPUT.croissant.json.",
+            show_default="beside all but standard output, grids and folders of images",
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed, to draw the same rows again.")] = None,
     force: Annotated[bool, typer.Option(help="Replace an existing output.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw any number of synthetic rows, streamed to a file, or of synthetic images."""
     from microtome.synthesis import Synthesizer
+    from microtome.synthesis.dataset_card import is_describable
 
     synthesizer = Synthesizer.load(model)
     unit = synthesizer.model.unit
@@ -68,5 +74,7 @@ def sample(
         if output == STANDARD:
             synthesizer.sample_to_stream(sys.stdout.buffer, rows, **options)
             return
-        synthesizer.sample_to_file(output, rows, card=card, force=force, **options)
-    console.print(f"[bold]{plain(output)}[/]: {rows:,} {unit}", soft_wrap=True)
+        described = is_describable(output, synthesizer.model) if card is None else card
+        synthesizer.sample_to_file(output, rows, card=described, force=force, **options)
+    beside = "; beside it .card.md and .croissant.json say what it is" if described else ""
+    console.print(f"[bold]{plain(output)}[/]: {rows:,} {unit}{beside}", soft_wrap=True)

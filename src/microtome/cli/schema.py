@@ -72,7 +72,6 @@ def draft(
     from microtome.private.draft import draft as draft_table
     from microtome.private.linked_draft import has_several_tables
     from microtome.published import check_output
-    from microtome.schema.document_schema import FILE_NAME, HINT, document_schema_text
 
     check_output(output, force=force)
     source = given_source(tables, connect, query)
@@ -96,7 +95,7 @@ def draft(
     if isinstance(source, str) and has_several_tables(Path(source)):
         if of_tables != (None,) * len(of_tables):
             raise ParameterError("--target, --skip and how a file is written are for one table; edit the draft instead")
-        _draft_linked(Path(source), people, output)
+        _draft_linked(Path(source), people, output, editor=editor)
         return
     if people is not None:
         raise ParameterError(f"--people is for a folder of linked tables; {source} is one table")
@@ -109,20 +108,27 @@ def draft(
         decimal=decimal,
         sheet=sheet,
     )
-    write_text(output, (HINT if editor else "") + drafted.schema.to_yaml())
-    if editor:
-        write_text(output.parent / FILE_NAME, document_schema_text())
+    _write_draft(output, drafted.schema.to_yaml(), editor=editor)
     for remark in drafted.remarks:
         errors.print(f"  {plain(remark)}", soft_wrap=True)
     console.print(_summary(output, drafted.schema), soft_wrap=True)
 
 
-def _draft_linked(folder: Path, people: str | None, output: Path) -> None:
+def _write_draft(output: Path, text: str, *, editor: bool) -> None:
+    """A draft and, if wanted, what editors complete and check it by beside it."""
+    from microtome.schema.document_schema import FILE_NAME, HINT, document_schema_text
+
+    write_text(output, (HINT if editor else "") + text)
+    if editor:
+        write_text(output.parent / FILE_NAME, document_schema_text())
+
+
+def _draft_linked(folder: Path, people: str | None, output: Path, *, editor: bool) -> None:
     from microtome.private.linked_draft import draft_linked
     from microtome.schema.table_folder import tables_in
 
     drafted = draft_linked(tables_in(folder), people=people)
-    write_text(output, drafted.schema.to_yaml())
+    _write_draft(output, drafted.schema.to_yaml(), editor=editor)
     for remark in drafted.remarks:
         errors.print(f"  {plain(remark)}", soft_wrap=True)
     file = plain(output)
@@ -236,40 +242,53 @@ def import_(
     What such a document says is public already, so the schema is no draft. What it does not say is to be learnt.
     """
     from microtome.published import check_output
-    from microtome.schema.importing import import_schema
+    from microtome.schema import LinkedSchema, Schema
+    from microtome.schema.linked_sdv import import_any_schema
 
     check_output(output, force=force)
-    imported = import_schema(dictionary, target=target)
+    imported = import_any_schema(dictionary, target=target)
     write_text(output, imported.schema.to_yaml())
     for remark in imported.remarks:
         errors.print(f"  {plain(remark)}", soft_wrap=True)
-    learnt = sum(not column.is_declared for column in imported.schema.columns)
+    match imported.schema:
+        case Schema() as schema:
+            columns, of = schema.columns, ""
+        case LinkedSchema() as linked:
+            columns = tuple(column for table in linked.tables for column in table.schema.columns)
+            of = f" of {len(linked.tables)} tables"
+    learnt = sum(not column.is_declared for column in columns)
     console.print(
-        f"{plain(output)}: {len(imported.schema.columns)} columns from {imported.form}, {learnt} of them to be learnt "
-        "with budget. Read it before you release: it is published with the release.",
+        f"{plain(output)}: {len(columns)} columns{of} from {imported.form}, {learnt} of them to be learnt with budget. "
+        "Read it before you release: it is published with the release.",
         soft_wrap=True,
     )
 
 
 @app.command(cls=Verb)
 def export(
-    schema: Annotated[Path, typer.Argument(help="YAML file of a table.")],
+    schema: Annotated[Path, typer.Argument(help="YAML file of a table, or of several for SDV.")],
     form: Annotated[SchemaForm, typer.Option("--to", help="What to write it as.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="JSON file to write, or - for standard output.")],
     force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a schema as a document of others: SDV's metadata, a Frictionless table schema, JSON Schema of a row."""
+    from microtome.images import ImageSchema
     from microtome.published import check_output
-    from microtome.schema import Schema
+    from microtome.schema import LinkedSchema, Schema
     from microtome.schema.exporting import Form, export_schema
-    from microtome.schema_file import load_schema
+    from microtome.schema.linked_sdv import export_linked
+    from microtome.schema_file import load_any_schema
 
-    match load_schema(schema):
-        case Schema() as described:
-            exported = export_schema(described, Form(form))
-        case _:
-            raise ParameterError(f"{schema} is about images or several tables; these forms are for one table")
+    match load_any_schema(schema), Form(form):
+        case Schema() as described, wanted:
+            exported = export_schema(described, wanted)
+        case LinkedSchema() as linked, Form.SDV:
+            exported = export_linked(linked)
+        case LinkedSchema(), wanted:
+            raise ParameterError(f"{schema} is about several tables, and {wanted} is for one; take sdv")
+        case ImageSchema(), _:
+            raise ParameterError(f"{schema} is about images; these forms are for tables")
     text = json.dumps(exported.document, indent=2, ensure_ascii=False) + "\n"
     if output == STANDARD:
         print_document(text)

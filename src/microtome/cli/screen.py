@@ -80,6 +80,13 @@ class EndedEarly(SystemExit):
         super().__init__(130)
 
 
+def size_in_words(number: int) -> str:
+    """A number of bytes."""
+    if number < 1 << 20:
+        return f"{max(number / 2**10, 0.1):,.1f} KiB"
+    return f"{number / 2**20:,.1f} MiB"
+
+
 def complain(message: str) -> None:
     """Print an error."""
     errors.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
@@ -146,14 +153,15 @@ def _json_escaped(letter: str) -> str:
 
 def _lines(unit: str) -> ReportProgress:
     last: dict[str, float] = {}
+    said: dict[str, str] = {}
 
     def report(stage: str, done: int, total: int | None, note: str = "") -> None:
         now = time.monotonic()
-        finished = total is not None and done >= total
+        whole = "" if total is None else f" of {total:,}"
+        line = f"{stage}: {done:,}{whole} {unit}{note and f', {note}'}"
+        finished = total is not None and done >= total and line != said.get(stage)  # a stage may have many passes
         if finished or now - last.setdefault(stage, now) >= _SECONDS_BETWEEN_LINES:
-            last[stage] = now
-            whole = "" if total is None else f" of {total:,}"
-            line = f"{stage}: {done:,}{whole} {unit}{note and f', {note}'}"
+            last[stage], said[stage] = now, line
             print(visible(line), file=sys.stderr, flush=True)
 
     return report

@@ -13,7 +13,15 @@ from microtome.typed_number import typed_count
 
 
 class Verb(TyperCommand):
-    """A command that names everything that is wrong with its options, not only the first."""
+    """A command that names everything that is wrong with its options, not only the first.
+
+    Its help is what its function says, in lines as wide as the terminal and not as the source.
+    """
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, paragraph by paragraph."""
+        self.help = "\n\n".join(" ".join(one.split()) for one in (self.help or "").split("\n\n"))
+        super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line; where a value is wrong or missing, look for others before saying so."""

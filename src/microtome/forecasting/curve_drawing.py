@@ -13,12 +13,14 @@ from math import log
 from microtome.forecasting.prediction import CurvePoint, Forecast
 
 _WIDTH, _HEIGHT = 640.0, 240.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 12.0, 14.0, 40.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 68.0, 20.0, 14.0, 40.0
+_APART = 44.0
+"""Between two numbers below the picture, for pages that write them large on small screens."""
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 _LINES = (
     ("learnt", "of single columns, how much is right", ""),
     ("kept", "of dependence, how much comes through", "7 4"),
-    ("guess", "an attacker's best guess (a coin has 50 %)", "2 4"),
+    ("guess", "an attacker's best guess (a coin has 50\u00a0%)", "2 4"),
 )
 """Class, name and dashes of each line."""
 
@@ -58,7 +60,7 @@ def _frame(points: tuple[CurvePoint, ...], scale: _Scale) -> Iterator[str]:
     last = -1e9
     for point in points:
         x = scale.x(point.epsilon)
-        if x - last > 26:  # the ε of the slider may lie close to one of the curve's
+        if x - last > _APART:  # the ε of the slider may lie close to one of the curve's
             yield _text(x, _HEIGHT - _BOTTOM + 18, f"{point.epsilon:g}", "middle")
             last = x
     yield _text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 4, "ε", "middle")

@@ -19,6 +19,7 @@ def in_words(forecast: Forecast) -> list[str]:
         heading(forecast),
         forecast.verdict.in_words,
         *what_is_learnt(forecast),
+        when_useful(forecast),
         attacker_in_words(forecast.attacker),
         cost_in_words(forecast),
     ]
@@ -31,7 +32,6 @@ def what_is_learnt(forecast: Forecast) -> list[str]:
         *cautions(forecast.lost, forecast.release.settings.epsilon),
         *_named("Will be learnt roughly", forecast.rough),
         _counts(forecast),
-        _useful(forecast),
     ]
 
 
@@ -123,7 +123,8 @@ def _counts(forecast: Forecast) -> str:
     )
 
 
-def _useful(forecast: Forecast) -> str:
+def when_useful(forecast: Forecast) -> str:
+    """From which ε on the table would be useful; that takes forecasts of some others."""
     epsilon = forecast.useful_epsilon
     if epsilon is None:
         return "No ε up to 100 would make it useful: declare more, leave columns out, or collect more records."

@@ -21,7 +21,7 @@ from microtome.private.passes import Shard, TableTally, Told
 from microtome.private.sliced_rows import SlicedRows
 from microtome.schema import Column, Kind, Schema
 from microtome.schema.dialect import separator_hint
-from microtome.schema.misreading import cast_error
+from microtome.schema.misreading import cast_error, rows_in_words
 from microtome.schema.view import View
 
 Stream = Callable[[Sequence[Column]], Iterator[pa.RecordBatch]]
@@ -196,9 +196,9 @@ def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int,
                 array = batch.column(column.name)
                 arrays.append(_places(array, column) if as_places and _has_places(column) else _cast(array, column))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                where = f"{origin}: column {column.name!r}, rows from {first_row}"
-                stored = batch.column(column.name).type
-                attempts.errors.append(TableError(f"{where}: {cast_error(column, stored, error)}"))
+                found = batch.column(column.name)
+                where = f"{origin}: column {column.name!r}, {rows_in_words(found, error, first_row)}"
+                attempts.errors.append(TableError(f"{where}: {cast_error(column, found.type, error)}"))
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
 

@@ -18,6 +18,7 @@ from microtome.schema.number_code import NumberCode
 from microtome.schema.public_table import PublicTable
 from microtome.schema.rounding import Rounding
 from microtome.schema.rounding_classes import RoundingClasses, rounding_classes
+from microtome.schema.unit import Unit
 
 __all__ = [
     "COARSE",
@@ -49,6 +50,7 @@ __all__ = [
     "Rounding",
     "RoundingClasses",
     "Schema",
+    "Unit",
     "code_from_counts",
     "for_width",
     "initial_cells",

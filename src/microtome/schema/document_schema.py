@@ -1,7 +1,8 @@
-"""JSON Schema of the schema document of a table, by which editors complete and check it while it is written.
+"""JSON Schema of the schema document of a table, and of linked tables.
 
-It says what the reader (``Schema.from_dict``) says, as far as JSON Schema can: whether a rule can hold, or a format is
-known, is found out by ``microtome schema check``.
+By it editors complete and check a document while it is written. It says what the readers (``Schema.from_dict``,
+``linked_from_dict``) say, as far as JSON Schema can: whether a rule can hold, or a format is known, is found out by
+``microtome schema check``.
 """
 
 from __future__ import annotations
@@ -13,35 +14,134 @@ from microtome.schema.aside import Action
 from microtome.schema.column import Outside
 from microtome.schema.document import VERSION
 from microtome.schema.kind import DTYPES, Kind
+from microtome.schema.linked_document import KEY as LINKED
+from microtome.schema.linked_document import VERSION as LINKED_VERSION
+from microtome.schema.linked_table import Cardinality
 
 FILE_NAME = "microtome-schema.json"
 HINT = f"# yaml-language-server: $schema={FILE_NAME}\n"
 """The first line of a document that editors are to check by the file beside it."""
 _LEARN = {"const": "learn", "description": "to be learnt with privacy budget"}
+_DRAFTED = {"type": "boolean", "description": "not confirmed yet: no release takes it"}
+_ROWS = {"type": ["integer", "null"], "minimum": 1, "maximum": 256}
 _VALUE = {"type": ["string", "number", "boolean"]}
 
 
 def document_schema() -> dict[str, Any]:
-    """The JSON Schema, of plain values."""
+    """The JSON Schema, of plain values: of a table's document, or of several tables' where it says so."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Schema of a table, for Microtome",
+        "title": "Schema of a table or of linked tables, for Microtome",
         "description": "What is public about a table. Everything in it is published with a release.",
         "type": "object",
+        "if": {"required": [LINKED]},
+        "then": _of_several(),
+        "else": _of_one(),
+    }
+
+
+def _of_one() -> dict[str, Any]:
+    return {
         "required": ["microtome-schema", "columns"],
         "additionalProperties": False,
         "properties": {
             "microtome-schema": {"const": VERSION, "type": "integer", "description": "version of this form"},
-            "drafted": {"type": "boolean", "description": "not confirmed yet: no release takes it"},
-            "target": {"type": ["string", "null"], "description": "column to be predicted"},
-            "index": {"type": ["string", "null"], "description": "name of a pandas frame's index"},
-            "file": _file(),
-            "columns": {"type": "array", "minItems": 1, "items": _column()},
-            "rules": {
-                "type": ["array", "null"],
-                "description": "what holds in every row, such as 'discharge >= admission'",
-                "items": {"type": ["string", "object"]},
+            "drafted": _DRAFTED,
+            **_table(),
+            "unit": _unit(),
+        },
+    }
+
+
+def _of_several() -> dict[str, Any]:
+    return {
+        "required": [LINKED, "tables"],
+        "additionalProperties": False,
+        "properties": {
+            LINKED: {"const": LINKED_VERSION, "type": "integer", "description": "version of this form"},
+            "drafted": _DRAFTED,
+            "tables": {"type": "array", "minItems": 1, "items": _linked()},
+        },
+    }
+
+
+def _table() -> dict[str, Any]:
+    """What is said of a table, alone or one of several."""
+    return {
+        "target": {"type": ["string", "null"], "description": "column to be predicted"},
+        "index": {"type": ["string", "null"], "description": "name of a pandas frame's index"},
+        "file": _file(),
+        "columns": {"type": "array", "minItems": 1, "items": _column()},
+        "rules": {
+            "type": ["array", "null"],
+            "description": "what holds in every row, such as 'discharge >= admission'",
+            "items": {"type": ["string", "object"]},
+        },
+    }
+
+
+def _unit() -> dict[str, Any]:
+    name = {"type": "string", "minLength": 1}
+    return {
+        "description": "whose a row is, where a person may have several: the promise is about all rows of a person",
+        "anyOf": [
+            name,
+            {"type": "null"},
+            {
+                "type": "object",
+                "required": ["key"],
+                "additionalProperties": False,
+                "properties": {
+                    "key": {**name, "description": "column that says whose a row is; it is never published"},
+                    "max_rows": {**_ROWS, "description": "rows of a person that are kept at most"},
+                    "order": {"type": ["string", "null"], "description": "column by which a person's rows follow"},
+                    "constant": {
+                        "type": ["array", "null"],
+                        "items": {"type": "string"},
+                        "description": "columns that are the same in all rows of a person",
+                    },
+                },
             },
+        ],
+    }
+
+
+def _linked() -> dict[str, Any]:
+    """A table of several: public, or one whose rows belong to people."""
+    text = {"type": ["string", "null"]}
+    own = {"table": {"type": "string"}, "key": {**text, "description": "column that tells its rows apart"}}
+    public = {"type": "boolean", "description": "whether it is no secret, and published as it is"}
+    rows = {"type": ["string", "object", "array"], "description": "CSV or Parquet file beside this one, or its columns"}
+    return {
+        "type": "object",
+        "required": ["table"],
+        "if": {"required": ["public"], "properties": {"public": {"const": True}}},
+        "then": {
+            "required": ["key", "rows"],
+            "additionalProperties": False,
+            "properties": {**own, "public": public, "rows": rows},
+        },
+        "else": {
+            "required": ["columns"],
+            "additionalProperties": False,
+            "properties": {
+                **own,
+                "public": public,
+                "parent": {**text, "description": "table whose rows its own hang on"},
+                "foreign_key": {**text, "description": "column with the parent's key"},
+                "cardinality": {"enum": [*map(str, Cardinality), None], "description": "rows of a parent"},
+                "min_rows": {"type": ["integer", "null"], "minimum": 0, "description": "of every parent, at least"},
+                "max_rows": {**_ROWS, "description": "of a parent at most; rows beyond are not counted"},
+                "order": {**text, "description": "column that puts a parent's rows in sequence"},
+                "owner": {"type": ["object", "null"], "maxProperties": 1, "description": "of m:n: {column: value}"},
+                "references": {
+                    "type": ["object", "null"],
+                    "additionalProperties": {"type": "string"},
+                    "description": "columns that hold keys of a public table: {column: table}",
+                },
+                **_table(),
+            },
+            "dependentRequired": {"parent": ["foreign_key"]},
         },
     }
 

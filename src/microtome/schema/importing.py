@@ -17,7 +17,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +158,18 @@ def import_schema(path: str | Path, *, target: str | None = None) -> Imported:
         form, fields, dialect = _read(path)
     except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
         raise SchemaError(f"{path}: its values make no sense: {error!r}") from error
+    schema = schema_of(fields, path, remarks)
+    return Imported(schema=replace(schema, target=target, file=dialect), form=form, remarks=tuple(remarks))
+
+
+def schema_of(fields: Iterable[Field], path: Path, remarks: list[str]) -> Schema:
+    """The schema of what a document says of columns; all that is wrong with them is told at once.
+
+    Args:
+        fields: The columns.
+        path: The document.
+        remarks: What could not be taken over is added to these.
+    """
     built, problems = [], []
     for place, one in enumerate(fields):
         try:
@@ -169,16 +181,20 @@ def import_schema(path: str | Path, *, target: str | None = None) -> Imported:
     if problems:
         raise SchemaError(f"{path}: " + "\n".join(problems))
     columns, aside = told_apart(built)
-    schema = Schema(columns=columns, target=target, aside=aside, file=dialect)
-    return Imported(schema=schema, form=form, remarks=tuple(remarks))
+    return Schema(columns=columns, aside=aside)
 
 
 def _read(path: Path) -> tuple[str, list[Field], Dialect | None]:
     """What the document is, and what it says."""
-    text = _text(path)
-    if path.suffix.lower() in (".csv", ".tsv", ".txt"):
-        return "a data dictionary (CSV)", list(_from_csv(text, path)), None
-    return _from_json(_json(text, path), path)
+    document = json_document(path)
+    if document is None:
+        return "a data dictionary (CSV)", list(_from_csv(_text(path), path)), None
+    return _from_json(document, path)
+
+
+def json_document(path: Path) -> Any:
+    """The document, as JSON; none if it is written as a table."""
+    return None if path.suffix.lower() in (".csv", ".tsv", ".txt") else _json(_text(path), path)
 
 
 def _text(path: Path) -> str:
@@ -205,9 +221,9 @@ def _from_json(document: Any, path: Path) -> tuple[str, list[Field], Dialect | N
         case {"microtome-schema": _}:
             raise SchemaError(f"{path}: it is a schema of Microtome already")
         case {"tables": dict() as tables}:
-            return "SDV metadata", _from_sdv(_only(tables, "table", path)), None
+            return "SDV metadata", sdv_fields(_only(tables, "table", path)), None
         case {"columns": dict() as columns} if all("sdtype" in one for one in columns.values()):
-            return "SDV metadata", _from_sdv(document), None
+            return "SDV metadata", sdv_fields(document), None
         case {"recordSet": list() as sets}:
             return "a Croissant description", _from_croissant(sets, path), None
         case {"resources": list() as resources}:
@@ -233,7 +249,8 @@ def _only(entries: Mapping[str, Any], what: str, path: Path) -> Any:
     return next(iter(entries.values()))
 
 
-def _from_sdv(metadata: Mapping[str, Any]) -> list[Field]:
+def sdv_fields(metadata: Mapping[str, Any]) -> list[Field]:
+    """What metadata of the Synthetic Data Vault say of the columns of one table."""
     found = []
     for name, entry in metadata.get("columns", {}).items():
         sdtype = entry.get("sdtype", "")

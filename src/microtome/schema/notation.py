@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from microtome.schema.misfit import refuse_misfits
 from microtome.schema.time_format import TimeFormat
 
 _NUMBER = re.compile(
@@ -132,7 +133,7 @@ class NumberNotation:
         parts, fits = self._parts(texts)
         if pa.types.is_integer(wanted):
             fits = pc.and_(fits, pc.match_substring_regex(parts["part"], "^0*$"))
-        _refuse_others(texts, fits)
+        refuse_misfits(texts, fits)
         whole = pc.replace_substring_regex(parts["whole"], r"\D", "")
         joined = [parts["sign"], pc.if_else(pc.equal(whole, ""), "0", whole)]
         if not pa.types.is_integer(wanted):
@@ -176,16 +177,9 @@ class BooleanNotation:
 
     def read(self, texts: pa.Array, wanted: pa.DataType) -> pa.Array:
         """The truth values."""
-        _refuse_others(texts, self.fits(texts))
+        refuse_misfits(texts, self.fits(texts))
         return pc.equal(texts.cast(pa.string()), self.true).cast(wanted)
 
     def write(self, values: pa.Array) -> pa.Array:
         """Truth values as text."""
         return pc.if_else(values, self.true, self.false)
-
-
-def _refuse_others(texts: pa.Array, fits: pa.Array) -> None:
-    """An error with the first text that is not written as it should be."""
-    misfits = np.asarray(pc.and_not(texts.is_valid(), fits))
-    if misfits.any():
-        raise pa.ArrowInvalid(f"value {texts[int(np.argmax(misfits))].as_py()!r} is not written so")

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from microtome.schema.misfit import refuse_misfits
 from microtome.schema.time_writing import DAY, MONTHS, texts_of
 
 Whole = NDArray[np.int64]
@@ -99,10 +100,8 @@ class TimeFormat:
     def read(self, texts: pa.Array, wanted: pa.DataType) -> pa.Array:
         """The dates or times."""
         numbers, fits = self._numbers(texts)
+        refuse_misfits(texts, pa.array(fits))
         missing = np.asarray(texts.is_null())
-        wrong = ~(fits | missing)
-        if wrong.any():
-            raise pa.ArrowInvalid(f"value {texts[int(np.argmax(wrong))].as_py()!r} is not written so")
         if self.kind == "date":
             return pa.array((numbers // DAY).astype(np.int32), mask=missing).cast(wanted)
         return pa.array(numbers, mask=missing).cast(wanted)

@@ -93,6 +93,7 @@ class Drawn:
         where: The conditions they meet, as they were typed.
         seed: Their seed.
         spreadsheet_safe: Whether text that a spreadsheet would run has an apostrophe before it.
+        described: The files beside it that say what it is, for people and for programs; none beside a grid.
     """
 
     path: Path
@@ -100,6 +101,7 @@ class Drawn:
     where: tuple[str, ...]
     seed: int | None
     spreadsheet_safe: bool
+    described: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

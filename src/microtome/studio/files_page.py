@@ -19,6 +19,7 @@ from microtome.studio.receiving import Form
 from microtome.studio.recipe import commands, program, schema_name, statement_name
 
 HERE = "/files"
+_DESCRIBED = {"card": "people", "croissant": "programs (Croissant)"}
 _PUBLIC, _PRIVATE = "may be given to anybody", "for you alone: computed from private rows"
 
 
@@ -67,6 +68,8 @@ def items(desk: Contents) -> Iterator[Item]:
         yield Item(key="model", name=desk.fitted.path.name, what="model", content=desk.fitted.path)
     if desk.drawn is not None:
         yield Item(key="rows", name=desk.drawn.path.name, what=f"synthetic {desk.things}", content=desk.drawn.path)
+        for (key, whom), path in zip(_DESCRIBED.items(), desk.drawn.described, strict=False):
+            yield Item(key=key, name=path.name, what=f"what the {desk.things} are, for {whom}", content=path)
     if desk.reported is not None:
         who = _PRIVATE if desk.reported.of_real_rows else _PUBLIC
         yield Item(key="report", name=desk.reported.path.name, what="report", content=desk.reported.path, who=who)

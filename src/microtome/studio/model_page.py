@@ -111,14 +111,22 @@ def draw(desk: Desk, form: Form) -> None:
 
     def work(progress: Progress) -> Contents:
         from microtome.synthesis import Synthesizer
+        from microtome.synthesis.dataset_card import card_places, is_describable
 
         model = Synthesizer.load(fitted.path)
         path = desk.places.result(f"{released.stem}.synthetic", form["ending"])
         conditions = model.model.conditions_from_text(where)
+        described = card_places(path) if is_describable(path, model.model) else ()
         model.sample_to_file(
-            path, rows, conditions=conditions, spreadsheet_safe=safe, random_state=seed, progress=progress
+            path,
+            rows,
+            conditions=conditions,
+            spreadsheet_safe=safe,
+            card=bool(described),
+            random_state=seed,
+            progress=progress,
         )
-        done = Drawn(path=path, rows=rows, where=where, seed=seed, spreadsheet_safe=safe)
+        done = Drawn(path=path, rows=rows, where=where, seed=seed, spreadsheet_safe=safe, described=described)
         return replace(desk.contents, drawn=done, reported=None)
 
     desk.start(form["version"], title=f"Drawing {desk.contents.things}", page=HERE, work=work)

@@ -15,7 +15,14 @@ from microtome.forecasting import Forecast, forecast
 from microtome.forecasting.curve_drawing import curve_picture
 from microtome.forecasting.image_prediction import NOT_FORETOLD, forecast_images
 from microtome.forecasting.page import COLUMN_HEADINGS, CURVE_HEADINGS, column_rows, curve_rows
-from microtome.forecasting.words import attacker_in_words, cost_in_words, heading, on_epsilon, what_is_learnt
+from microtome.forecasting.words import (
+    attacker_in_words,
+    cost_in_words,
+    heading,
+    on_epsilon,
+    what_is_learnt,
+    when_useful,
+)
 from microtome.images import ImageSchema
 from microtome.schema import Schema
 from microtome.settings import PrivacySettings
@@ -71,8 +78,6 @@ class Outlook:
         ledger: What would stand in the book afterwards.
         refusal: Why the book would refuse it; empty where it would not.
         columns: A table of columns, its headings first; nothing for images.
-        curve: A table over ε, its headings first; nothing for images.
-        picture: The same drawn, as HTML.
     """
 
     heading: str
@@ -84,15 +89,27 @@ class Outlook:
     ledger: list[str]
     refusal: str
     columns: list[list[str]] = field(default_factory=list)
-    curve: list[list[str]] = field(default_factory=list)
-    picture: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """How a promise changes with ε: forecasts of many, which take longer than that of one.
+
+    Attributes:
+        picture: Drawn, as HTML.
+        useful: From which ε on the table would be useful.
+        rows: The same in figures, headings first.
+    """
+
+    picture: str
+    useful: str
+    rows: list[list[str]]
 
 
 def outlook(table: Opened, schema: Schema, rows: int, options: dict[str, Any]) -> Outlook:
     """What is foretold, and what would stand in the book."""
     with _ONE_AT_A_TIME:  # a slider asks more often than there are processors
-        others = {name: value for name, value in options.items() if name != "epsilon"}
-        found = _foretold(schema, rows, (("epsilon", _FIRST), *others.items())).at(options["epsilon"])
+        found = _at(schema, rows, options)
         after, refusal = _afterwards(table, found.release.settings, found.release.events)
         return Outlook(
             heading=heading(found),
@@ -104,9 +121,23 @@ def outlook(table: Opened, schema: Schema, rows: int, options: dict[str, Any]) -
             ledger=account_in_words(after),
             refusal=refusal,
             columns=[list(COLUMN_HEADINGS), *column_rows(found)],
-            curve=[list(CURVE_HEADINGS), *curve_rows(found)],
-            picture=curve_picture(found),
         )
+
+
+def curve(schema: Schema, rows: int, options: dict[str, Any]) -> Curve:
+    """What is foretold of other ε."""
+    with _ONE_AT_A_TIME:
+        found = _at(schema, rows, options)
+        return Curve(
+            picture=curve_picture(found),
+            useful=when_useful(found),
+            rows=[list(CURVE_HEADINGS), *curve_rows(found)],
+        )
+
+
+def _at(schema: Schema, rows: int, options: dict[str, Any]) -> Forecast:
+    others = {name: value for name, value in options.items() if name != "epsilon"}
+    return _foretold(schema, rows, (("epsilon", _FIRST), *others.items())).at(options["epsilon"])
 
 
 def outlook_of_images(images: Opened, schema: ImageSchema, number: int, options: dict[str, Any]) -> Outlook:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,9 @@ from microtome.studio.desk import Contents, Desk, Released, needed
 from microtome.studio.pages import acting, desk_of, page, showing, template_named
 from microtome.studio.places import Opened
 from microtome.studio.promise import (
+    Curve,
     Outlook,
+    curve,
     number_of_rows,
     outlook,
     outlook_of_images,
@@ -66,6 +68,28 @@ def _made(desk: Contents) -> list[str]:
 
 def foretell(request: Request) -> Response:
     """The forecast of what is typed, as a piece of the page."""
+
+    def found(desk: Contents, table: Opened, rows: int, options: dict[str, Any]) -> Outlook:
+        if desk.images is not None:
+            return outlook_of_images(table, desk.images.schema, rows, options)
+        return outlook(table, needed(desk.schema, "open a table"), rows, options)
+
+    return _piece(request, "forecast.html.j2", found)
+
+
+def foretell_others(request: Request) -> Response:
+    """What is foretold of other ε, as another piece, which is asked for behind the first."""
+
+    def found(desk: Contents, table: Opened, rows: int, options: dict[str, Any]) -> Curve:
+        del table
+        return curve(needed(desk.schema, "open a table"), rows, options)
+
+    return _piece(request, "curve.html.j2", found)
+
+
+def _piece(
+    request: Request, template: str, foretold: Callable[[Contents, Opened, int, dict[str, Any]], Any]
+) -> Response:
     desk, form = desk_of(request).contents, Form(dict(request.query_params))
     try:
         table = needed(desk.table, "open a table")
@@ -74,16 +98,10 @@ def foretell(request: Request) -> Response:
                 options = promised(form)
             with attempts:
                 rows = number_of_rows(form, desk.num_rows)
-        found, problem = _outlook(desk, table, rows, options), ""
+        found, problem = foretold(desk, table, rows, options), ""
     except Exception as error:
         found, problem = None, in_words(error)
-    return HTMLResponse(template_named("forecast.html.j2").render(found=found, problem=problem))
-
-
-def _outlook(desk: Contents, table: Opened, rows: int, options: dict[str, Any]) -> Outlook:
-    if desk.images is not None:
-        return outlook_of_images(table, desk.images.schema, rows, options)
-    return outlook(table, needed(desk.schema, "open a table"), rows, options)
+    return HTMLResponse(template_named(template).render(found=found, problem=problem))
 
 
 def set_budget(desk: Desk, form: Form) -> None:
@@ -138,6 +156,7 @@ def make(desk: Desk, form: Form) -> None:
 routes = [
     Route(HERE, showing(show), methods=["GET"]),
     Route("/promise/forecast", foretell, methods=["GET"]),
+    Route("/promise/curve", foretell_others, methods=["GET"]),
     Route("/promise/budget", acting(set_budget, show, HERE), methods=["POST"]),
     Route("/promise/release", acting(make, show, HERE), methods=["POST"]),
 ]

@@ -83,9 +83,15 @@ def _report(desk: Contents, drawn: Drawn, reported: Reported) -> list[str]:
 
 
 def program(desk: Contents) -> str:
-    """The same as a program."""
+    """The same as a program: imports first, those of Python before the others."""
     lines = list(_lines(desk))
-    return "\n".join(["import microtome as mt", "", *lines]) + "\n" if lines else ""
+    if not lines:
+        return ""
+    imported = sorted({line for line in lines if line.startswith("from ")})
+    ours = ["import microtome as mt", *(line for line in imported if line.startswith("from microtome"))]
+    pythons = [line for line in imported if line not in ours]
+    steps = [line for line in lines if line not in imported]
+    return "\n".join([*pythons, *([""] if pythons else []), *ours, "", *steps]) + "\n"
 
 
 def _lines(desk: Contents) -> Iterator[str]:
@@ -138,11 +144,19 @@ def _tuned(tuned: Tuned) -> Iterator[str]:
 
 
 def _fitted(fitted: Fitted, kind: str) -> Iterator[str]:
-    settings = f"mt.{kind}()" if fitted.settings is None else f"mt.{kind}.load({fitted.settings.name!r})"
-    if fitted.steps is not None:
-        yield "from dataclasses import replace"
-        settings = f"replace({settings}, steps={fitted.steps})"
-    yield f"model = mt.Synthesizer({settings}, random_state={fitted.seed}).fit(release)"
+    options = []
+    match fitted.settings, fitted.steps:
+        case None, None:
+            pass
+        case None, steps:
+            options.append(f"mt.{kind}(steps={steps})")
+        case path, None:
+            options.append(f"mt.{kind}.load({path.name!r})")
+        case path, steps:
+            yield "from dataclasses import replace"
+            options.append(f"replace(mt.{kind}.load({path.name!r}), steps={steps})")
+    options += [] if fitted.seed is None else [f"random_state={fitted.seed}"]
+    yield f"model = mt.Synthesizer({', '.join(options)}).fit(release)"
     yield f"model.save({fitted.path.name!r})"
 
 
@@ -152,6 +166,7 @@ def _drawn(drawn: Drawn) -> Iterator[str]:
         yield f"conditions = model.model.conditions_from_text({list(drawn.where)!r})"
     options |= {"conditions": "conditions"} if drawn.where else {}
     options |= {"spreadsheet_safe": "True"} if drawn.spreadsheet_safe else {}
+    options |= {"card": "True"} if drawn.described else {}
     options |= {} if drawn.seed is None else {"random_state": str(drawn.seed)}
     given = "".join(f", {name}={value}" for name, value in options.items())
     yield f"model.sample_to_file({drawn.path.name!r}, {drawn.rows}{given})"

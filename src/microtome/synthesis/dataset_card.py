@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from microtome import __version__
@@ -21,6 +22,7 @@ from microtome.images import ImageSchema
 from microtome.published import check_output
 from microtome.schema import Column, Kind, LinkedSchema, Schema
 from microtome.schema.aside import Aside
+from microtome.schema.public_table import PublicTable
 from microtome.synthesis.draw import Draw
 from microtome.synthesis.model_file import Model
 from microtome.whole_file import STANDARD, write_text
@@ -43,6 +45,15 @@ _TYPES = {
     Kind.DATE: "sc:Date",
     Kind.DATETIME: "sc:DateTime",
     Kind.TIME: "sc:Time",
+}
+_STORED = {
+    "bool": "sc:Boolean",
+    "int": "sc:Integer",
+    "uint": "sc:Integer",
+    "float": "sc:Float",
+    "double": "sc:Float",
+    "date": "sc:Date",
+    "timestamp": "sc:DateTime",
 }
 _MOST_VALUES = 12
 """Categories that a card lists."""
@@ -86,6 +97,20 @@ _CONTEXT = {
 }
 
 
+def is_describable(path: Path, model: Model) -> bool:
+    """Whether such a file can have a card: rows, linked tables and images in one file can, a grid cannot."""
+    match model.schema:
+        case LinkedSchema():
+            return path != STANDARD
+        case _:
+            return path != STANDARD and path.suffix.lower() in _FORMATS
+
+
+def card_places(path: Path) -> tuple[Path, Path]:
+    """Where the card of a file and its description are."""
+    return path.with_name(f"{path.name}.card.md"), path.with_name(f"{path.name}.croissant.json")
+
+
 @dataclass(frozen=True, kw_only=True)
 class DatasetCard:
     """A file of synthetic rows or images, described.
@@ -103,19 +128,11 @@ class DatasetCard:
     @property
     def places(self) -> tuple[Path, Path]:
         """Where the card and the description are."""
-        return (
-            self.path.with_name(f"{self.path.name}.card.md"),
-            self.path.with_name(f"{self.path.name}.croissant.json"),
-        )
+        return card_places(self.path)
 
     def check(self, *, force: bool) -> None:
         """Refuse before anything is drawn what cannot be described, and files that are there already."""
-        match self.model.schema:
-            case LinkedSchema():
-                known = self.path != STANDARD
-            case _:
-                known = self.path != STANDARD and self.path.suffix.lower() in _FORMATS
-        if not known:
+        if not is_describable(self.path, self.model):
             raise ParameterError(f"{self.path}: a card is for one file of rows or of images, {', '.join(_FORMATS)}")
         for place in self.places:
             check_output(place, force=force)
@@ -208,9 +225,13 @@ def _described(schema: Schema | ImageSchema | LinkedSchema) -> list[str]:
             lines = []
             for table in schema.tables:
                 hangs = "the people" if table.parent is None else f"rows of {table.parent.table}"
-                lines += [f"### {_cell(table.name)}", "", f"{hangs[0].upper()}{hangs[1:]}.", ""]
+                key = "" if table.key is None else f" `{_cell(table.key)}` tells them apart."
+                lines += [f"### {_cell(table.name)}", "", f"{hangs[0].upper()}{hangs[1:]}.{key}", ""]
                 lines += [*_described(table.schema), ""]
             lines += [f"`{_cell(public.name)}` is public, and as it was given." for public in schema.public]
+            lines += ["", "Columns refer to each other:", ""]
+            for name, columns in _references(schema).items():
+                lines += [f"- `{_cell(name)}.{_cell(column)}`: `{_cell(to)}`" for column, to in columns.items()]
             return lines
         case ImageSchema():
             shape = f"{schema.height} × {schema.width} × {schema.channels}"
@@ -257,24 +278,67 @@ def _record_sets(schema: Schema | ImageSchema | LinkedSchema, file: str) -> list
         case ImageSchema():
             return []
         case LinkedSchema():
-            return [_record_set(table.schema, f"{file}/{table.name}.csv", table.name) for table in schema.tables]
+            return [*_linked_sets(schema, file), *(_public_set(public, file) for public in schema.public)]
         case Schema():
-            return [_record_set(schema, file, "rows")]
+            return [_record_set(_types_of(schema), file, "rows")]
 
 
-def _record_set(schema: Schema, file: str, called: str) -> dict[str, Any]:
-    kept = [(one.name, found) for one in schema.layout() if (found := _type_of(one)) is not None]
+def _linked_sets(schema: LinkedSchema, file: str) -> list[dict[str, Any]]:
+    """A record set a table, with its key, and what its columns refer to."""
+    referred = _references(schema)
+    return [
+        _record_set(
+            _types_of(table.schema), f"{file}/{table.name}.csv", table.name, table.key, referred.get(table.name, {})
+        )
+        for table in schema.tables
+    ]
+
+
+def _references(schema: LinkedSchema) -> dict[str, dict[str, str]]:
+    """The field of another table that columns refer to, column by column, table by table."""
+    found: dict[str, dict[str, str]] = {}
+    keys = {table.name: table.key for table in schema.tables} | {public.name: public.key for public in schema.public}
+    for table in schema.tables:
+        for column, public in table.references.items():
+            found.setdefault(table.name, {})[column] = f"{public}/{keys[public]}"
+        if table.parent is not None:
+            held = table.parent.cardinality.is_held_by_parent
+            holder, other = (table.parent.table, table.name) if held else (table.name, table.parent.table)
+            found.setdefault(holder, {})[table.parent.foreign_key] = f"{other}/{keys[other]}"
+    return found
+
+
+def _public_set(public: PublicTable, file: str) -> dict[str, Any]:
+    types = {name: _type_named(str(public.table().schema.field(name).type)) for name in public.rows}
+    return _record_set(types, f"{file}/{public.name}.csv", public.name, public.key)
+
+
+def _record_set(
+    types: Mapping[str, str],
+    file: str,
+    called: str,
+    key: str | None = None,
+    references: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    # References are in words: mlcroissant 1.1 follows "references" by a join, and fails where they make a chain.
     fields = [
         {
             "@type": "cr:Field",
             "@id": f"{called}/{name}",
             "name": name,
             "dataType": data_type,
+            **({"description": f"Refers to {references[name]}."} if name in references else {}),
             "source": {"fileObject": {"@id": file}, "extract": {"column": name}},
         }
-        for name, data_type in kept
+        for name, data_type in types.items()
     ]
-    return {"@type": "cr:RecordSet", "@id": called, "name": called, "field": fields}
+    keyed = {} if key is None else {"key": {"@id": f"{called}/{key}"}}
+    return {"@type": "cr:RecordSet", "@id": called, "name": called, **keyed, "field": fields}
+
+
+def _types_of(schema: Schema) -> dict[str, str]:
+    """What Croissant calls the types of the columns that synthetic tables have, in their order."""
+    return {one.name: found for one in schema.layout() if (found := _type_of(one)) is not None}
 
 
 def _sha256(path: Path) -> str:
@@ -286,6 +350,11 @@ def _type_of(one: Column | Aside) -> str | None:
     """What Croissant calls the type of a column; none if synthetic tables do without it."""
     match one:
         case Column():
-            return _TYPES.get(one.kind, "sc:Text")
+            return _TYPES.get(one.kind) or _type_named(one.dtype)
         case Aside():
-            return None if one.is_dropped else "sc:Text"
+            return None if one.is_dropped else _type_named(one.dtype)
+
+
+def _type_named(dtype: str) -> str:
+    """What Croissant calls a type of Arrow's, in which categories and keys are stored."""
+    return next((found for start, found in _STORED.items() if dtype.startswith(start)), "sc:Text")

@@ -86,25 +86,38 @@ all("[data-forecast]").forEach((form) => {
     slider.value = distances.indexOf(Math.min(...distances));
     slider.setAttribute("aria-valuetext", `ε = ${epsilon.value}`);
   };
+  const typed = () => Object.fromEntries(names.map((name) => [name, form.elements[name].value]));
   const ask = async () => {
     asked.abort();
     asked = new AbortController();
     place.setAttribute("aria-busy", "true");
-    const fields = Object.fromEntries(names.map((name) => [name, form.elements[name].value]));
-    sessionStorage.setItem(kept, JSON.stringify(fields));
+    const fields = typed();
     try {
-      const answer = await fetch(`${form.dataset.forecast}?${new URLSearchParams(fields)}`, { signal: asked.signal });
-      const open = all("details", place).map((box) => box.open);
-      place.innerHTML = await answer.text();
-      all("details", place).forEach((box, number) => { box.open = open[number] || false; });
+      const get = async (address) =>
+        (await fetch(`${address}?${new URLSearchParams(fields)}`, { signal: asked.signal })).text();
+      const opened = new Set(all("details[open] summary", place).map((one) => one.textContent));
+      const reopen = () => all("details", place).forEach((box) => { box.open ||= opened.has(one("summary", box).textContent); });
+      const before = one("[data-later]", place)?.innerHTML;
+      place.innerHTML = await get(form.dataset.forecast);
+      const later = one("[data-later]", place);
+      if (later && before) later.innerHTML = before;  // until the new one is there
+      reopen();
       place.setAttribute("aria-busy", "false");
+      if (!later) return;
+      later.innerHTML = await get(later.dataset.later);
+      later.setAttribute("aria-busy", "false");
+      reopen();
     } catch (error) {
       if (error.name === "AbortError") return;
       place.textContent = "The studio does not answer; has it ended?";
       place.setAttribute("aria-busy", "false");
     }
   };
-  const soon = () => { clearTimeout(waiting); waiting = setTimeout(ask, 250); };
+  const soon = () => {
+    sessionStorage.setItem(kept, JSON.stringify(typed()));  // at once: the page may be left before it is asked about
+    clearTimeout(waiting);
+    waiting = setTimeout(ask, 250);
+  };
 
   slider.addEventListener("input", () => { epsilon.value = marks[slider.value]; follow(); soon(); });
   form.addEventListener("input", (event) => { if (event.target !== slider) { follow(); soon(); } });
