@@ -62,7 +62,7 @@ def _keys(table: LinkedTable, schema: LinkedSchema, rows: PrivateTable) -> pa.Ta
     keys = key_columns(table, children)
     owners = {child.parent.owner[0] for child in children if child.parent and child.parent.owner is not None}
     columns = [column for column in table.schema.columns if column.name in owners]
-    names = [column.name for column in (*keys, *columns)]
+    names = [*(key.name for key in keys), *(column.name for column in columns)]
     rows.check_columns(table.schema, names)
     kinds = [pa.string() for _ in keys] + [column.storage_type for column in columns]
     kind = pa.schema(list(zip(names, kinds, strict=True)))

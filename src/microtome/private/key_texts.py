@@ -72,7 +72,7 @@ def plain_spelling(texts: pa.Array) -> pa.Array:
 
 
 def spelled_several_ways(count: int, key: str, each: str) -> str:
-    """That so many keys of a column stand there in several spellings, and what to do; ``each`` is what each would be."""
+    """That so many keys of a column stand there in several spellings, and what to do; each would be ``each``."""
     return (
         f"{count:,} of the keys in {key!r} are spelled in several ways (blanks around them, capitals, leading zeros, a "
         f"'.0'), and each spelling would be {each}; write every key one way. If they are whole numbers, 'action: "

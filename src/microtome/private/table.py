@@ -128,7 +128,8 @@ class PrivateTable:
     ) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
         """All batches of some columns in their types, with keys as texts; what does not fit is told of by its part.
 
-        Keys have one sort, the one that they are declared to be (``as_declared``), or that of the first part. Texts of categories may come as places in a list of them (``as_places``), as their source has them.
+        Keys have one sort, the one that they are declared to be (``as_declared``), or that of the first part. Texts of
+        categories may come as places in a list of them (``as_places``), as their source has them.
         """
         texts = [Column(name=key.name, kind=Kind.CATEGORICAL, dtype="string") for key in keys]
         sorts = {key.name: declared_sort(key) for key in keys} if as_declared else dict[str, str]()

@@ -35,9 +35,9 @@ from microtome.private.histograms import (
     ByRounding,
     Histogram,
 )
+from microtome.private.key_texts import refuse_spellings, refuse_unlike_numbers
 from microtome.private.level_tally import LevelTally
 from microtome.private.passes import TableTally, Told
-from microtome.private.key_texts import refuse_spellings, refuse_unlike_numbers
 from microtome.private.people import refuse_changed, refuse_nobodys, refuse_unordered, unit_of
 from microtome.private.profile import Tally
 from microtome.private.searching import SearchTally
