@@ -7,7 +7,7 @@ row is that of its parent, shared by all rows of that parent that are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,11 +42,12 @@ class LinkedPeople:
 
     Attributes:
         num_people: Rows of the people's table.
-        views: For each view, its records by what they count for.
+        views: For each view, its records by what they count for: these, their weight, and how many siblings stand
+            together.
     """
 
     num_people: int
-    views: Mapping[str, WeightedRows]
+    views: Mapping[str, Iterable[tuple[pa.Table, int, int]]]
 
     def blocks(self, rows: int) -> Iterator[WeightedBlock]:
         """All records of all views in blocks of about so many, whole groups of siblings in each; people come first."""
