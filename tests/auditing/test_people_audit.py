@@ -1,10 +1,18 @@
 """Audits whose neighbours are whole people: all rows of a target come and go together."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from microtome.accounting import Neighbours
 from microtome.auditing import AuditKind, AuditSetting
+from microtome.auditing.audit import AuditRun
+from microtome.auditing.audit_linked import LinkedAuditData
 from microtome.auditing.audit_table import TableAuditData
+from microtome.auditing.evidence import NOWHERE
+from microtome.auditing.observation import LinkedObservation, observe_release
+from microtome.auditing.table_evidence import linked_evidence
 from microtome.errors import ParameterError
 from microtome.private.weighting import WHOLE
 
@@ -26,3 +34,47 @@ def test_a_target_is_a_person_with_all_of_their_rows() -> None:
 def test_people_of_several_rows_are_audited_in_aggregates_only() -> None:
     with pytest.raises(ParameterError, match="aggregates"):
         AuditSetting(kind=AuditKind.RECORDS, rows=2)
+
+
+def linked(neighbours: Neighbours) -> AuditSetting:
+    return AuditSetting(kind=AuditKind.AGGREGATES, linked=True, rows=2, epsilon=5.0, neighbours=neighbours)
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_a_target_of_linked_tables_adds_a_whole_unit_to_one_cell_of_every_table(
+    neighbours: Neighbours, tmp_path: Path
+) -> None:
+    """What is left of published counts, less those of everybody, is the noise that they state: nobody is forgotten."""
+    setting = linked(neighbours)
+    data = setting.data()
+    assert isinstance(data, LinkedAuditData)
+    coins = np.arange(len(data.targets)) % 2 == 0
+    observation = observe_release(data, setting.privacy(data.most_records), coins, tmp_path / "a.release")
+    assert isinstance(observation, LinkedObservation)
+    people, rows = len(observation.present), 0
+    source = data.opened(coins)
+    for block in source.blocks(1000):
+        rows += block.rows.num_rows if block.view == "drugs" else 0
+    assert rows == 4 * people
+    evidence = list(linked_evidence(observation))
+    assert {piece.name.split(":")[0] for piece in evidence} == {"people", "visits", "drugs"}
+    noise = np.concatenate([piece.noise[np.unique(piece.places[piece.places != NOWHERE])] for piece in evidence])
+    assert abs(noise.std() - 1.0) < 0.1
+    assert np.abs(noise).max() < 6.0
+    touched = sum((piece.places != NOWHERE).sum(axis=1) for piece in evidence)
+    assert touched.min() >= 12, "columns, numbers of rows, and pairs within and across tables"
+
+
+def test_linked_tables_are_audited_with_the_door_open() -> None:
+    with pytest.raises(ParameterError, match="linked"):
+        AuditSetting(kind=AuditKind.RECORDS, linked=True)
+    with pytest.raises(ParameterError, match="tables of their own"):
+        AuditSetting(kind=AuditKind.AGGREGATES, linked=True, pivot="group")
+
+
+@pytest.mark.slow
+def test_the_bound_on_linked_tables_comes_near_the_claim_and_stays_below_it() -> None:
+    found = AuditRun(linked(Neighbours.ADD_REMOVE), error=0.05, seed=1).run(releases=400)
+    assert not found.is_violation
+    assert found.equivalent is not None
+    assert found.equivalent > 0.85 * found.epsilon

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from microtome.generators import MixtureGenerator, MixtureSettings, RowLayout
-from microtome.generators.splitting import Support, split
+from microtome.generators.splitting import Support, split, weigh_groups
 
 BLOCKS = ((0, 4), (4, 6), (6, 9))
 FOLLOWS = Support(
@@ -87,6 +89,20 @@ def test_parts_do_not_double_with_every_relation() -> None:
         found = (rows[:, support.rows] * weights[:, None]).T @ rows[:, support.columns]
         assert float(found[~support.together].sum()) < 1e-6
     assert float(weights.sum()) == pytest.approx(1.0)
+
+
+def test_groups_that_are_known_weigh_what_margins_say() -> None:
+    made = wide_mixture(3)
+    known = [replace(relation(0, 1), is_known=True), relation(1, 2)]
+    parts, margins = split(made, known), torch.full((12,), 0.25)
+    margins[:8] = torch.tensor([0.02, 0.03, 0.5, 0.45, 0.025, 0.025, 0.475, 0.475])
+    weigh_groups(parts, known, margins)
+    parts.match_margins(margins[None], torch.Generator())
+    found = parts.weights().float() @ parts.components()
+    assert torch.allclose(found[:4], margins[:4], atol=1e-4)
+    levels = parts.components().detach()
+    together = (levels[:, :4] * parts.weights().float()[:, None]).T @ levels[:, 4:8]
+    assert float(together[~PAIRED].sum()) < 1e-6
 
 
 def test_relations_that_contradict_each_other_leave_components_whole() -> None:

@@ -30,6 +30,7 @@ from microtome.private.second_round import TripleTally
 from microtome.private.weighting import DIGITS, WHOLE, weighting_of
 from microtome.progress import silent
 from microtome.schema import Codebook, Column, Schema
+from microtome.schema.aside import Action, Aside
 from microtome.schema.unit import Unit
 from microtome.schema.view import view_of
 from microtome.settings import PrivacySettings
@@ -257,6 +258,56 @@ def test_keys_of_different_sorts_are_refused(tmp_path: Path) -> None:
 def test_no_two_people_become_one_by_their_keys(keys: pa.Array, said: str) -> None:
     with pytest.raises(TableError, match=said), gathered(stored(keys)):
         pass
+
+
+SPELLINGS = {
+    "leading zeros": ("17", "017"),
+    "blanks": ("17", "17 "),
+    "decimals": ("17", "17.0"),
+    "signs": ("17", "+17"),
+    "no-break space": ("17", "17\u00a0"),
+    "capitals": ("ab-1", "AB-1"),
+    "accents": ("J\u00e9", "Je\u0301"),
+}
+
+
+@pytest.mark.parametrize("keys", SPELLINGS.values(), ids=SPELLINGS)
+def test_one_key_in_two_spellings_is_refused_and_counted_but_not_shown(keys: tuple[str, str], tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = table_of({key: random_person(rng, 2) for key in (*keys, "other", "oth-er")})
+    book = tmp_path / "book.json"
+    how = {"epsilon": 1, "delta": 1e-3, "ledger": book, "dataset": "ward", "anyway": True}
+    with pytest.raises(TableError, match="1 of the keys in 'who' are spelled in several ways") as refused:
+        mt.release(table, SCHEMA, output=tmp_path / "a.release", **how)
+    assert not any(key.strip() in str(refused.value) for key in keys)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_keys_that_differ_in_more_than_spelling_are_different_people() -> None:
+    with gathered(
+        table_of({key: [("a", "x", 1)] for key in ("17", "170", "1.7", "17.01", "A17", "A017", "-17")})
+    ) as kept:
+        assert kept.num_rows == 7
+
+
+WHOLE_KEYS = replace(SCHEMA, aside=(Aside(name="who", action=Action.SURROGATE, dtype="int64"),))
+
+
+def test_keys_that_are_declared_whole_numbers_are_read_as_these_however_they_are_spelled(tmp_path: Path) -> None:
+    one = [("a", "x", 1), ("b", "y", 2)]
+    with gathered(table_of(dict.fromkeys(("17", "017", " 17 ", "17.0", "18"), one)), WHOLE_KEYS) as kept:
+        assert kept.num_rows == 2
+    paths = [str(tmp_path / name) for name in ("a.parquet", "b.parquet")]
+    for path, keys in zip(paths, (pa.array([17, 17]), pa.array(["017", "17.0"])), strict=True):
+        pq.write_table(stored(keys), path)
+    with gathered(paths, WHOLE_KEYS) as kept:
+        assert kept.num_rows == 1
+    with (
+        pytest.raises(TableError, match="declared to be a whole number, and 2 of its values are none") as refused,
+        gathered(table_of({"MARKER": one, "17": one}), WHOLE_KEYS),
+    ):
+        pass
+    assert "MARKER" not in str(refused.value)
 
 
 def test_what_is_declared_constant_and_is_not_is_refused() -> None:

@@ -24,9 +24,15 @@ from microtome.auditing.image_evidence import (
     image_rows_evidence,
     moment_evidence,
 )
-from microtome.auditing.observation import AnyObservation, ImageObservation, TableObservation
+from microtome.auditing.observation import AnyObservation, ImageObservation, LinkedObservation, TableObservation
 from microtome.auditing.setting import AuditKind
-from microtome.auditing.table_evidence import profile_evidence, row_means, table_evidence, table_rows_evidence
+from microtome.auditing.table_evidence import (
+    linked_evidence,
+    profile_evidence,
+    row_means,
+    table_evidence,
+    table_rows_evidence,
+)
 from microtome.errors import MicrotomeError
 from microtome.published import ImageRowsRelease, RecordsRelease
 from microtome.schema import CategoryCells, NumberCells
@@ -68,6 +74,8 @@ class Attacker:
                 return self._image_evidence(observation)
             case TableObservation():
                 return self._table_evidence(observation)
+            case LinkedObservation():
+                return list(linked_evidence(observation))
 
     def _table_evidence(self, observation: TableObservation) -> list[Evidence]:
         profile = list(profile_evidence(observation))
@@ -138,8 +146,8 @@ def _facts(observation: AnyObservation) -> dict[str, Numbers]:
         case TableObservation():
             if any(column.kind.is_categorical and not column.is_declared for column in observation.data.schema.columns):
                 facts["categories of its own that are shown"] = _own_categories_shown(observation)
-        case ImageObservation():
-            pass  # classes are declared
+        case ImageObservation() | LinkedObservation():
+            pass  # classes and categories are declared
         case _:
             assert_never(observation)
     return facts

@@ -114,7 +114,7 @@ def build_audit_table(
         table = pa.table(
             [values.take(pa.array(column)) for values, column in zip(spots, picked.T, strict=True)], names=schema.names
         )
-        return Records(table=table, places=_places(schema, table, picked))
+        return Records(table=table, places=places_of(schema, table, picked))
 
     return TableAuditData(
         schema=schema,
@@ -176,7 +176,8 @@ def _numbers(column: Column, cells: NumberCells, most: int) -> pa.Array:
     return numbers_to_arrow(column, values[_spread(len(values), most)], None)
 
 
-def _places(schema: Schema, table: pa.Table, picked: Places) -> Places:
+def places_of(schema: Schema, table: pa.Table, picked: Places) -> Places:
+    """The cell on which each value is counted; where there are no cells yet, the spot that was picked."""
     places = picked.copy()
     for index, column in enumerate(schema.columns):
         cells: Cells | None = initial_cells(column)

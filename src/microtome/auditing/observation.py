@@ -8,7 +8,8 @@ and the shuffle again. It never asks for a stream of noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from microtome.accounting import Ledger
 from microtome.api import release
 from microtome.auditing.audit_data import AuditData, Coins, Group, Places
 from microtome.auditing.audit_images import ImageAuditData, ImageGroup
+from microtome.auditing.audit_linked import LinkedAuditData
 from microtome.auditing.audit_table import Records, TableAuditData
+from microtome.errors import MicrotomeError
 from microtome.private import Door, SystemRandomness
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_source import ClassRows
@@ -32,6 +35,7 @@ from microtome.published import (
     ImageMomentsRelease,
     ImageRelease,
     ImageRowsRelease,
+    LinkedRelease,
     RecordsRelease,
     Release,
     unknown_release,
@@ -97,8 +101,30 @@ class ImageObservation(Observation):
     release: ImageRelease
 
 
-AnyAuditData = TableAuditData | ImageAuditData
-AnyObservation = TableObservation | ImageObservation
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinkedObservation(Observation):
+    """A release of linked tables."""
+
+    data: LinkedAuditData
+    present: Records
+    release: LinkedRelease
+
+    def views(self) -> Iterator[tuple[str, TableObservation]]:
+        """What was counted in each view, as a release of one table: what it inherits was counted elsewhere."""
+        for one in self.release.mechanism.views:
+            data, view = self.data.views[one.view], self.release.views[one.view]
+            codebook = replace(view.codebook, codes=view.codebook.codes[: len(data.schema.columns)])
+            arrays = {"aggregates/first": view.first, "aggregates/second": view.second}
+            own = AggregatesRelease(view.path, view.manifest, arrays, one.tables, (view.view, codebook))
+            present = data.present(self.coins)
+            yield (
+                one.view,
+                TableObservation(data=data, coins=self.coins, present=present, release=own, settings=self.settings),
+            )
+
+
+AnyAuditData = TableAuditData | ImageAuditData | LinkedAuditData
+AnyObservation = TableObservation | ImageObservation | LinkedObservation
 
 
 def observe_release(data: AnyAuditData, settings: PrivacySettings, coins: Coins, output: Path) -> AnyObservation:
@@ -123,6 +149,8 @@ def observe_release(data: AnyAuditData, settings: PrivacySettings, coins: Coins,
             return TableObservation(data=data, release=records, owners=owners, order=order, **known)
         case TableAuditData(), AggregatesRelease() as tables:
             return TableObservation(data=data, release=tables, **known)
+        case LinkedAuditData(), LinkedRelease() as linked:
+            return LinkedObservation(data=data, release=linked, **known)
         case _:
             raise unknown_release(published)
 
@@ -151,6 +179,8 @@ def publish_release(data: AnyAuditData, settings: PrivacySettings, coins: Coins,
             group = data.present(coins)
             images = release(group.image_set(data.schema), data.schema, privacy=settings, output=output, run=run)
             return ImageObservation(data=data, coins=coins, present=group, release=images, settings=settings)
+        case LinkedAuditData():
+            raise MicrotomeError("linked tables are audited with the door open only")
         case TableAuditData():
             records = data.present(coins)
             published = release(records.table, data.schema, privacy=settings, output=output, run=run, anyway=True)

@@ -10,6 +10,7 @@ from typing import Literal
 
 from microtome.accounting import Accountant, DirectionKind, Event, FailureEvent, GaussianEvent, Neighbours, events_of
 from microtome.auditing.audit_images import ImageAuditData, build_alike_images, build_audit_images
+from microtome.auditing.audit_linked import LINKED_COLUMNS, LinkedAuditData, build_linked_audit
 from microtome.auditing.audit_table import TableAuditData, build_audit_table
 from microtome.errors import ParameterError
 from microtome.images import ImageSchema
@@ -114,6 +115,7 @@ class AuditSetting:
         second_round: Without a schema: whether there are records enough for tables of three columns to be chosen.
         alike: With images: whether everybody is the same picture, on the edge of a bin.
         rows: Rows of a person: all of them come and go together, as the unit of a schema says.
+        linked: Whether there are several tables, each with so many rows of every row that they hang on.
         as_published: Whether only the public function and its file are used, with nothing known of the rows' order.
     """
 
@@ -133,6 +135,7 @@ class AuditSetting:
     second_round: bool = False
     alike: bool = False
     rows: int = 1
+    linked: bool = False
     as_published: bool = False
 
     def __post_init__(self) -> None:
@@ -142,10 +145,14 @@ class AuditSetting:
                 "no table holds the null record of blank-one, so the public function cannot be audited under it; "
                 "take add-remove or replace-one, or let the audit look at the order of the rows"
             )
-        if self.rows < 1 or (self.rows > 1 and (self.as_published or not self.kind.is_of_tables)):
+        several = self.rows > 1 or self.linked
+        if self.rows < 1 or (several and (self.as_published or not self.kind.is_of_tables)):
             raise ParameterError(
-                "people with several rows are audited in aggregates, with the door open: rows is for these"
+                "people with several rows, or tables, are audited in aggregates, with the door open: rows and linked "
+                "are for these"
             )
+        if self.linked and (self.schema is not None or self.pivot != NO_PIVOT):
+            raise ParameterError("linked tables are audited on tables of their own, without a pivot")
         self.privacy(capacity=2)
 
     def _check_subject(self) -> None:
@@ -161,6 +168,7 @@ class AuditSetting:
             "rounded": self.rounded,
             "second_round": self.second_round,
             "rows": self.rows != 1,
+            "linked": self.linked,
         }
         given = [name for name, is_given in only_tables.items() if is_given]
         if self.images and given:
@@ -184,6 +192,7 @@ class AuditSetting:
         words += ["rounding"] if self.rounded else []
         words += ["second round"] if self.second_round else []
         words += ["all alike"] if self.alike else []
+        words += ["linked tables"] if self.linked else []
         words += [f"people of {self.rows} rows"] if self.rows > 1 else []
         words += [] if self.accountant.is_exact else [self.accountant.value]
         words += ["as published"] if self.as_published else []
@@ -207,8 +216,10 @@ class AuditSetting:
             allow_large_delta=True,
         )
 
-    def data(self) -> TableAuditData | ImageAuditData:
+    def data(self) -> TableAuditData | ImageAuditData | LinkedAuditData:
         """The tables or images to try it on."""
+        if self.linked:
+            return self._linked_data()
         match self.schema or (self._own_images() if self.images else self._own_schema()):
             case ImageSchema() as schema:
                 return self._image_data(schema)
@@ -229,6 +240,20 @@ class AuditSetting:
             num_spots=spots,
             crowd_spots=crowd_spots,
             crowd_size=self._crowd_size(schema, min(widest, crowd_spots)),
+        )
+
+    def _linked_data(self) -> LinkedAuditData:
+        values = [f"value {number:02d}" for number in range(_LEVELS)]
+        columns = [
+            Column(name=f"column {place}", kind=Kind.CATEGORICAL, categories=tuple(values))
+            for place in range(LINKED_COLUMNS)
+        ]
+        return build_linked_audit(
+            values,
+            neighbours=self.neighbours,
+            rows=self.rows,
+            num_targets=_LEVELS**2,
+            crowd_size=self._crowd_size(Schema(columns=tuple(columns)), _LEVELS),
         )
 
     def _image_data(self, schema: ImageSchema) -> ImageAuditData:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 
@@ -12,15 +13,40 @@ from microtome.accounting import GaussianEvent, events_of
 from microtome.auditing.audit_data import Places
 from microtome.auditing.audit_table import Records, TableAuditData
 from microtome.auditing.evidence import NOWHERE, Evidence, Numbers, rows_evidence, rows_of_targets, sums_evidence
-from microtome.auditing.observation import NOBODY, TableObservation
+from microtome.auditing.observation import NOBODY, LinkedObservation, TableObservation
 from microtome.errors import MicrotomeError
 from microtome.private.cell_index import numbers_within_bounds
 from microtome.published import AggregatesRelease, RecordsRelease, Release, Triples, narrowed
 from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells, Rounding
 
 
+def linked_evidence(observation: LinkedObservation) -> Iterator[Evidence]:
+    """What all views say: each of its own columns, and of tables with what it inherits."""
+    for name, seen in observation.views():
+        linked = observation.release.linked[name]
+        own = replace(seen, data=replace(seen.data, schema=linked.view.own_schema))
+        for piece in (*column_evidence(own), *table_evidence(seen)):
+            yield replace(piece, name=f"{name}: {piece.name}")
+
+
 def profile_evidence(observation: TableObservation) -> Iterator[Evidence]:
-    """The profile, column by column, and the total where it is noisy.
+    """The profile, column by column, and the total where it is noisy."""
+    yield from column_evidence(observation)
+    if observation.data.neighbours.protects_count:
+        yield _total_evidence(observation)
+
+
+def _total_evidence(observation: TableObservation) -> Evidence:
+    scale = _total_noise(observation.release)
+    noise = np.array([(observation.release.num_records - len(observation.present)) / scale])
+    everyone = np.zeros((len(observation.data.targets), 1), np.int64)
+    return _cells_evidence(
+        observation, name="number of records", noise=noise, scales=np.array([scale]), there=everyone, gone=everyone
+    )
+
+
+def column_evidence(observation: TableObservation) -> Iterator[Evidence]:
+    """The profile, column by column.
 
     What is measured of people's rows beside their columns is left out: nobody differs in it.
     """
@@ -41,13 +67,6 @@ def profile_evidence(observation: TableObservation) -> Iterator[Evidence]:
         )
         if code.rounding is not None:
             yield _rounding_evidence(observation, code, code.rounding)
-    if data.neighbours.protects_count:
-        scale = _total_noise(release)
-        noise = np.array([(release.num_records - len(observation.present)) / scale])
-        everyone = np.zeros((len(data.targets), 1), np.int64)
-        yield _cells_evidence(
-            observation, name="number of records", noise=noise, scales=np.array([scale]), there=everyone, gone=everyone
-        )
 
 
 def _rounding_evidence(observation: TableObservation, code: ColumnCode, rounding: Rounding) -> Evidence:

@@ -53,6 +53,9 @@ def audit(
     rows: Annotated[
         int | None, typer.Option(help="aggregates: rows of a person, who come and go together.", show_default="1")
     ] = None,
+    linked: Annotated[
+        bool, typer.Option("--linked", help="aggregates: audit linked tables, with --rows rows of every parent.")
+    ] = False,
     images: Annotated[bool, typer.Option("--images", help="Audit releases of images, not of tables.")] = False,
     schema: Annotated[
         Path | None,
@@ -84,6 +87,7 @@ def audit(
         "rows": rows,
     }  # fmt: skip
     given = {name: value for name, value in described.items() if value is not None}
+    given |= {"linked": True} if linked else {}
     described_at_all = given or images or schema or as_published
     settings = [_setting(given, schema, images, as_published)] if described_at_all else suite()
     if output is not None:

@@ -42,11 +42,18 @@ class Support:
         rows: The levels of the first column, as coordinates of a row.
         columns: Those of the second.
         together: Pairs of levels that can be.
+        is_known: Whether that is so without a doubt, and not told by noisy counts.
     """
 
     rows: slice
     columns: slice
     together: Bool[Tensor, "a b"]
+    is_known: bool = False
+
+    def groups(self) -> tuple[Float[Tensor, "g b"], Float[Tensor, "g a"]]:
+        """Levels of the first column that go with the same ones of the second: these, and which are in each group."""
+        patterns, group = np.unique(self.together.numpy(), axis=0, return_inverse=True)
+        return torch.tensor(patterns).double(), torch.nn.functional.one_hot(torch.tensor(group)).T.double()
 
 
 def split(mixture: MixtureGenerator, supports: Sequence[Support]) -> MixtureGenerator:
@@ -63,13 +70,29 @@ def split(mixture: MixtureGenerator, supports: Sequence[Support]) -> MixtureGene
     return parts
 
 
+def weigh_groups(mixture: MixtureGenerator, supports: Sequence[Support], margins: Float[Tensor, " d"]) -> None:
+    """Give every group the share that the margins of its first column say, where it is known what goes together.
+
+    A component that is of one group is not made to be of another by shifting its levels, as margins are matched
+    otherwise: it has to weigh more, or less.
+    """
+    with torch.no_grad():
+        levels, weights = mixture.components().double(), mixture.weights()
+        first = {support.rows.start: support for support in supports if support.is_known}
+        groups = [(support.rows, support.groups()[1]) for support in first.values()]
+        held = [(levels[:, rows] @ members.T, members @ margins[rows].double()) for rows, members in groups]
+        for _ in range(_ROUNDS):
+            for parts, wanted in held:
+                weights = weights * (parts @ (wanted / (weights @ parts).clamp_min(_TINY)))
+                weights = weights / weights.sum()
+        mixture.cumulative.copy_(weights.cumsum(0)[:-1])
+
+
 def _split(
     levels: Float[Tensor, "k d"], weights: Float[Tensor, " k"], support: Support, most: int
 ) -> tuple[Float[Tensor, "l d"], Float[Tensor, " l"]]:
     """The parts of all components, so many of them at most."""
-    patterns, group = np.unique(support.together.numpy(), axis=0, return_inverse=True)
-    columns = torch.tensor(patterns).double()
-    rows = torch.nn.functional.one_hot(torch.tensor(group)).T.double()
+    columns, rows = support.groups()
     held = levels[:, support.rows] @ rows.T
     shares = held * (levels[:, support.columns] @ columns.T)
     kept = _kept(shares / shares.amax(dim=1, keepdim=True).clamp_min(_TINY), weights, most)

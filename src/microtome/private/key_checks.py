@@ -7,16 +7,16 @@ Keys are held in memory, some bytes a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from microtome.errors import TableError, together
+from microtome.private.key_texts import plain_spelling, spelled_several_ways
 from microtome.private.table import PrivateTable
-from microtome.schema import Column, Kind, LinkedSchema, LinkedTable, Parent, Schema
-
-_BLOCK_ROWS = 65_536
+from microtome.schema import LinkedSchema, LinkedTable, Parent
+from microtome.schema.aside import Aside
 
 
 def check_keys(schema: LinkedSchema, tables: Mapping[str, PrivateTable]) -> tuple[str, ...]:
@@ -47,33 +47,27 @@ def check_keys(schema: LinkedSchema, tables: Mapping[str, PrivateTable]) -> tupl
     return tuple(f"table {link.name!r}: {said}" for link in links for said in link.left_out())
 
 
-def _keys(table: LinkedTable, schema: LinkedSchema, rows: PrivateTable) -> pa.Table:
-    """The columns of a table that hold keys, or say whose a row is."""
+def key_columns(table: LinkedTable, children: Sequence[LinkedTable]) -> list[Aside]:
+    """The columns of a table that hold keys: its own, its parent's, and those of what it owns."""
     names = [] if table.key is None else [table.key]
-    owners = []
     if table.parent is not None and not table.parent.cardinality.is_held_by_parent:
         names.append(table.parent.foreign_key)
-    for child in schema.children(table.name):
-        if child.parent is not None and child.parent.owner is not None:
-            names.append(child.parent.foreign_key)
-            owners.append(table.schema[child.parent.owner[0]])
-    columns = [_key_column(table, name) for name in dict.fromkeys(names)]
-    if not columns:
-        return pa.table({})
-    wanted = Schema(columns=(*columns, *{column.name: column for column in owners}.values()))
-    return _plain(pa.concat_tables(rows.blocks(wanted, _BLOCK_ROWS)))
+    names += [child.parent.foreign_key for child in children if child.parent and child.parent.owner is not None]
+    return [table.key_column(name, "key") for name in dict.fromkeys(names)]
 
 
-def _plain(keys: pa.Table) -> pa.Table:
-    """Texts as such: two tables' keys cannot be compared where one of them is stored by places in a dictionary."""
-    kinds = (field.type for field in keys.schema)
-    plain = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
-    return keys.cast(pa.schema(list(zip(keys.column_names, plain, strict=True))))
-
-
-def _key_column(table: LinkedTable, name: str) -> Column:
-    dtype = table.key_column(name, "key").dtype
-    return Column(name=name, kind=Kind.CATEGORICAL if dtype == "string" else Kind.INTEGER, dtype=dtype)
+def _keys(table: LinkedTable, schema: LinkedSchema, rows: PrivateTable) -> pa.Table:
+    """The columns of a table that hold keys, as texts, and those that say whose a row is."""
+    children = schema.children(table.name)
+    keys = key_columns(table, children)
+    owners = {child.parent.owner[0] for child in children if child.parent and child.parent.owner is not None}
+    columns = [column for column in table.schema.columns if column.name in owners]
+    names = [*(key.name for key in keys), *(column.name for column in columns)]
+    rows.check_columns(table.schema, names)
+    kinds = [pa.string() for _ in keys] + [column.storage_type for column in columns]
+    kind = pa.schema(list(zip(names, kinds, strict=True)))
+    found = rows.keyed(columns, keys, as_declared=True) if names else ()
+    return pa.concat_tables([kind.empty_table(), *(pa.table([*own, *one.columns], schema=kind) for one, own in found)])
 
 
 def _of_keys(schema: LinkedSchema, keys: Mapping[str, pa.Table]) -> Iterator[tuple[str, str]]:
@@ -88,6 +82,9 @@ def _of_keys(schema: LinkedSchema, keys: Mapping[str, pa.Table]) -> Iterator[tup
         if several.num_rows:
             rows = _rows(pc.sum(several["counts"]).as_py())
             yield table.name, f"key {table.key!r} is not unique: {several.num_rows:,} of its values stand in {rows}"
+        alike = _more_than(plain_spelling(values.unique()), 1).num_rows
+        if alike:
+            yield table.name, spelled_several_ways(alike, table.key, "a row of its own")
 
 
 class _Link:
@@ -109,7 +106,10 @@ class _Link:
             yield f"{_rows(foreign.null_count)} without a parent: foreign key {parent.foreign_key!r} is missing there"
         orphans = _strangers(foreign, parents)
         if orphans:
-            yield f"{_rows(orphans)} without a parent: {parent.foreign_key!r} is no key of {parent.table!r} there"
+            yield (
+                f"{_rows(orphans)} without a parent: {parent.foreign_key!r} is no key of {parent.table!r} there"
+                f"{_by_spelling(orphans, foreign, parents)}"
+            )
         in_two = self._under_two_parents()
         if in_two:
             yield f"{in_two:,} of its keys hang on several rows of {parent.table!r}; a row hangs on one of them"
@@ -137,7 +137,10 @@ class _Link:
             yield f"{_rows(named.null_count)} of {parent.table!r} name no row: {parent.foreign_key!r} is missing there"
         dangling = _strangers(named, keys)
         if dangling:
-            yield f"{_rows(dangling)} of {parent.table!r} name a row that is not here ({parent.foreign_key!r})"
+            yield (
+                f"{_rows(dangling)} of {parent.table!r} name a row that is not here ({parent.foreign_key!r})"
+                f"{_by_spelling(dangling, named, keys)}"
+            )
         ownerless = _strangers(keys, owned)
         if ownerless:
             yield f"{_rows(ownerless)} without an owner: no row of {parent.table!r} with {column} = {value} names them"
@@ -169,6 +172,12 @@ def _strangers(values: pa.ChunkedArray, known: pa.ChunkedArray) -> int:
     values = values.drop_null()
     found: int = pc.sum(pc.is_in(values, value_set=known.combine_chunks())).as_py() or 0
     return len(values) - found
+
+
+def _by_spelling(strangers: int, values: pa.ChunkedArray, known: pa.ChunkedArray) -> str:
+    """How many of the strangers are known but for their spelling, in words."""
+    found = strangers - _strangers(plain_spelling(values), plain_spelling(known))
+    return f"; {found:,} of them would be with another spelling (blanks, capitals, zeros)" if found else ""
 
 
 def _rows(count: int) -> str:

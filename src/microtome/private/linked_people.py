@@ -7,7 +7,7 @@ row is that of its parent, shared by all rows of that parent that are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from microtome.errors import TableError
-from microtome.private.key_checks import check_keys
+from microtome.private.key_checks import check_keys, key_columns
 from microtome.private.partitions import PARTS, Partitions
 from microtome.private.people import gaps, order_numbers, starts
 from microtome.private.row_choice import Kept, Lots, content, keep, keyed_hash
@@ -42,11 +42,12 @@ class LinkedPeople:
 
     Attributes:
         num_people: Rows of the people's table.
-        views: For each view, its records by what they count for.
+        views: For each view, its records by what they count for: these, their weight, and how many siblings stand
+            together.
     """
 
     num_people: int
-    views: Mapping[str, WeightedRows]
+    views: Mapping[str, Iterable[tuple[pa.Table, int, int]]]
 
     def blocks(self, rows: int) -> Iterator[WeightedBlock]:
         """All records of all views in blocks of about so many, whole groups of siblings in each; people come first."""
@@ -122,9 +123,10 @@ class _Scattered:
 
     def _identified(self, table: LinkedTable, rows: PrivateTable) -> Iterator[tuple[pa.RecordBatch, dict[str, Lots]]]:
         """Batches, with hashes of what their rows hang on and of what hangs on them."""
-        names = _key_names(table, self._children(table))
+        columns = key_columns(table, self._children(table))
+        names = [column.name for column in columns]
         rows.check_columns(table.schema, names)
-        for batch, arrays in rows.keyed(table.schema, names):
+        for batch, arrays in rows.keyed(table.schema.columns, columns, as_declared=True):
             keys = dict(zip(names, arrays, strict=True))
             ids: dict[str, Lots] = {}
             if table.parent is None:
@@ -166,14 +168,6 @@ class _Scattered:
         """The rows of a part, if it has any."""
         held = self.tables[name]
         return held.part(number) if held.has(number) else None
-
-
-def _key_names(table: LinkedTable, children: Sequence[LinkedTable]) -> list[str]:
-    names = [] if table.key is None else [table.key]
-    if table.parent is not None and not table.parent.cardinality.is_held_by_parent:
-        names.append(table.parent.foreign_key)
-    names += [child.parent.foreign_key for child in children if child.parent and child.parent.owner is not None]
-    return list(dict.fromkeys(names))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

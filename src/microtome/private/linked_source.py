@@ -40,6 +40,7 @@ class LinkedSource:
         people: The records of all views.
         schema: What is public about the tables.
         count_is_public: Whether the number of people may be known.
+        null_records: Empty people beyond those of the tables.
     """
 
     people: LinkedPeople
@@ -56,7 +57,7 @@ class LinkedSource:
     @property
     def num_records(self) -> int | None:
         """The number of people, where it is public."""
-        return self.people.num_people if self.count_is_public else None
+        return self.people.num_people + self.null_records if self.count_is_public else None
 
     def blocks(self, num_records: int, counting: Pass | None = None) -> Iterator[WeightedBlock]:
         """All records of all views in blocks."""

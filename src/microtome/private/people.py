@@ -20,12 +20,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from microtome.errors import TableError
+from microtome.private.key_texts import plain_spelling, refuse_spellings
 from microtome.private.partitions import PARTS, Partitions
 from microtome.private.row_choice import Kept, Lots, content, keep, keyed_hash
 from microtome.private.table import Counter, PrivateTable, RowWriter
 from microtome.private.weighting import WHOLE, TableBlock, WeightedBlock
 from microtome.progress import Progress
 from microtome.schema import Column, Schema
+from microtome.schema.aside import Aside
 from microtome.schema.cells import numbers_to_arrow
 from microtome.schema.unit import Unit
 from microtome.schema.view import View
@@ -34,6 +36,8 @@ from microtome.whole_file import disk_errors, scratch_folder
 _FOLDER = "microtome-people"
 _OWNER = ("owner 0", "owner 1")
 """Columns of the parts that say whose a row is: 128 bits of a keyed hash, so that nobody is taken for another."""
+_SPELLING = "spelling"
+"""The column with a hash of the key's plain spelling. Rows are dealt by it: all spellings of a key are in one part."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,11 +120,14 @@ def people_of(
             )
         return
     with scratch_folder(_FOLDER) as folder, disk_errors(folder), Partitions(folder, "part") as parts:
-        _scatter(table, schema, unit.key, parts, key, progress)
+        _scatter(table, schema, parts, key, progress)
         with Partitions(folder, "kept") as kept:
+            several = 0
             for number, part in parts.read():
+                several += spelled_several_ways(part)
                 kept.add(*kept_rows(part, schema, view, key))
                 parts.drop(number)
+            refuse_spellings(several, unit.key, table.origin)
             tables = dict(kept.read())
             people = sum(found.num_rows // siblings for siblings, found in tables.items())
             yield PeopleTable(
@@ -138,26 +145,39 @@ def unit_of(schema: Schema) -> Unit:
     return schema.unit
 
 
-def _scatter(table: PrivateTable, schema: Schema, name: str, parts: Partitions, key: bytes, progress: Progress) -> None:
+def key_of(schema: Schema) -> Aside:
+    """The column that says whose a row is, and what its keys are declared to be."""
+    name = unit_of(schema).key
+    return next(one for one in schema.aside if one.name == name)
+
+
+def _scatter(table: PrivateTable, schema: Schema, parts: Partitions, key: bytes, progress: Progress) -> None:
     """Write every row to the part of the person whose it is."""
     rows = nobodys = 0
-    for batch, (whose,) in table.keyed(schema, [name]):
+    for batch, (whose,) in table.keyed(schema.columns, [key_of(schema)]):
         owned, numbers = with_owners(batch, whose, key, PARTS)
         nobodys += whose.null_count
         parts.add(owned, numbers)
         rows += batch.num_rows
         progress("people", rows, table.num_rows)
-    refuse_nobodys(nobodys, rows, name, table.origin)
+    refuse_nobodys(nobodys, rows, unit_of(schema).key, table.origin)
 
 
 def with_owners(
     batch: pa.RecordBatch, whose: pa.Array, key: bytes, parts: int
 ) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
     """Rows with whose they are, and the part of so many that each belongs to."""
-    owners = keyed_hash(whose, key, words=len(_OWNER))
+    owners, spelling = keyed_hash(whose, key, words=len(_OWNER)), keyed_hash(plain_spelling(whose), key)[:, 0]
     for place, column in enumerate(_OWNER):
         batch = batch.append_column(column, pa.array(owners[:, place]))
-    return batch, (owners[:, 0] % np.uint64(parts)).astype(np.int64)
+    return batch.append_column(_SPELLING, pa.array(spelling)), (spelling % np.uint64(parts)).astype(np.int64)
+
+
+def spelled_several_ways(part: pa.Table) -> int:
+    """How many keys of a part stand there in several spellings: owners that only spelling tells apart."""
+    found = np.unique(np.column_stack([np.asarray(part.column(name)) for name in (_SPELLING, *_OWNER)]), axis=0)
+    _, spellings = np.unique(found[:, 0], return_counts=True)
+    return int((spellings > 1).sum())
 
 
 def refuse_nobodys(nobodys: int, rows: int, name: str, origin: str) -> None:

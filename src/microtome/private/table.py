@@ -17,9 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from microtome.errors import TableError, together
+from microtome.private.key_texts import declared_sort, key_texts
 from microtome.private.passes import Shard, TableTally, Told
 from microtome.private.sliced_rows import SlicedRows
 from microtome.schema import Column, Kind, Schema
+from microtome.schema.aside import Aside
 from microtome.schema.dialect import separator_hint
 from microtome.schema.misreading import cast_error, rows_in_words
 from microtome.schema.view import View
@@ -130,22 +132,23 @@ class PrivateTable:
                 yield pa.Table.from_batches([batch.slice(start, step)])
 
     def _conformed(self, schema: Schema) -> Iterator[pa.RecordBatch]:
-        return (batch for batch, _ in self.keyed(schema, (), as_places=True))
+        return (batch for batch, _ in self.keyed(schema.columns, (), as_places=True))
 
     def keyed(
-        self, schema: Schema, keys: Sequence[str], *, as_places: bool = False
+        self, columns: Sequence[Column], keys: Sequence[Aside], *, as_declared: bool = False, as_places: bool = False
     ) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
-        """All batches in the schema's types, with keys as texts; what does not fit is told of by the part it is in.
+        """All batches of some columns in their types, with keys as texts; what does not fit is told of by its part.
 
-        Texts of categories may come as places in a list of them (``as_places``), as their source has them.
+        Keys have one sort, the one that they are declared to be (``as_declared``), or that of the first part. Texts of
+        categories may come as places in a list of them (``as_places``), as their source has them.
         """
-        texts = [Column(name=key, kind=Kind.CATEGORICAL, dtype="string") for key in keys]
-        sorts: dict[str, str] = {}
+        texts = [Column(name=key.name, kind=Kind.CATEGORICAL, dtype="string") for key in keys]
+        sorts = {key.name: declared_sort(key) for key in keys} if as_declared else dict[str, str]()
         for part in self.parts or (self,):
             seen = 0
-            for batch in part.stream((*schema.columns, *texts)):
-                columns = [_key_texts(batch.column(key), key, part.origin, sorts) for key in keys]
-                yield _conform(batch, schema, part.origin, seen, as_places=as_places), columns
+            for batch in part.stream((*columns, *texts)):
+                found = [key_texts(batch.column(key.name), key, part.origin, sorts) for key in keys]
+                yield _conform(batch, columns, part.origin, seen, as_places=as_places), found
                 seen += batch.num_rows
 
     def counted(self, schema: Schema) -> PrivateTable:
@@ -187,11 +190,13 @@ def refuse_repeated(names: Sequence[str], origin: str) -> None:
         raise TableError(f"{origin}: column {repeated[0]!r} occurs twice; rename one of them")
 
 
-def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int, *, as_places: bool) -> pa.RecordBatch:
-    """The batch's columns in the schema's order and types."""
+def _conform(
+    batch: pa.RecordBatch, columns: Sequence[Column], origin: str, first_row: int, *, as_places: bool
+) -> pa.RecordBatch:
+    """Columns of the batch in their order and types."""
     arrays = []
     with together() as attempts:
-        for column in schema.columns:
+        for column in columns:
             try:
                 array = batch.column(column.name)
                 arrays.append(_places(array, column) if as_places and _has_places(column) else _cast(array, column))
@@ -199,67 +204,7 @@ def _conform(batch: pa.RecordBatch, schema: Schema, origin: str, first_row: int,
                 found = batch.column(column.name)
                 where = f"{origin}: column {column.name!r}, {rows_in_words(found, error, first_row)}"
                 attempts.errors.append(TableError(f"{where}: {cast_error(column, found.type, error)}"))
-    return pa.RecordBatch.from_arrays(arrays, names=schema.names)
-
-
-def _key_texts(array: pa.Array, key: str, origin: str, sorts: dict[str, str]) -> pa.Array:
-    """Keys as texts, the same text for the same key however it is stored; none for what is missing.
-
-    Two texts of one key would make two people of one, and one text of two keys one person of two. So numbers are whole
-    ones, and parts of a table that have texts here and numbers there are refused.
-
-    Args:
-        array: The keys.
-        key: The column.
-        origin: The part that they are in.
-        sorts: What keys were in the parts before, column by column; added to.
-    """
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if pa.types.is_null(array.type):
-        return array.cast(pa.string())
-    sort = _sort_of_keys(array.type)
-    if sorts.setdefault(key, sort) != sort:
-        raise TableError(
-            f"{origin}: column {key!r} is a key, of {sort} here and of {sorts[key]} elsewhere, so nobody knows which "
-            "of them are the same; store it in one type"
-        )
-    try:
-        texts = (_whole_numbers(array) if sort == _NUMBERS else array).cast(pa.string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise TableError(
-            f"{origin}: column {key!r} is a key, and not all of its values ({array.type}) can be: keys are texts, "
-            "whole numbers below 2^53, days or times"
-        ) from None
-    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
-
-
-_NUMBERS = "numbers"
-_EXACT = {pa.float16(): 2.0**11, pa.float32(): 2.0**24, pa.float64(): 2.0**53}
-"""From where on floats of a type leave whole numbers out."""
-
-
-def _sort_of_keys(kind: pa.DataType) -> str:
-    """What keys of a type can be compared with."""
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return _NUMBERS
-    return "texts" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else str(kind)
-
-
-def _whole_numbers(array: pa.Array) -> pa.Array:
-    """Whole numbers, however they are stored; missing for NaN.
-
-    Raises:
-        pa.ArrowInvalid: there are others.
-    """
-    if pa.types.is_floating(array.type):
-        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
-        if pc.any(pc.greater_equal(pc.abs(array.cast(pa.float64())), _EXACT[array.type])).as_py():
-            raise pa.ArrowInvalid("a number that may stand for several")
-        array = array.cast(pa.float64())
-    return array if pa.types.is_integer(array.type) else array.cast(pa.int64())
+    return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
 
 
 def _as_text(array: pa.Array) -> pa.Array:

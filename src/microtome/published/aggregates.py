@@ -12,6 +12,7 @@ from microtome.errors import ReleaseError
 from microtome.published.artefact import Release
 from microtome.published.manifest import Manifest
 from microtome.published.mechanisms import AggregateMechanism
+from microtome.published.presence import Presence
 from microtome.schema import Codebook
 from microtome.schema.view import View
 
@@ -60,6 +61,11 @@ class AggregatesRelease(Release):
     def parts(self) -> tuple[tuple[AggregatesRelease, NDArray[np.int64]], ...]:
         """What it is made of, each with its coordinates here: itself alone, unless tables are linked."""
         return ((self, np.arange(self.codebook.dim)),)
+
+    @property
+    def presence(self) -> Presence | None:
+        """What is known of rows that are there and rows that are not, where tables are linked."""
+        return None
 
     def measured(self) -> NDArray[np.bool_]:
         """Which pairs of columns were counted (columns × columns)."""

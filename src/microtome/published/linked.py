@@ -23,6 +23,7 @@ from microtome.published.aggregates import AggregatesRelease
 from microtome.published.artefact import Artefact
 from microtome.published.manifest import Manifest
 from microtome.published.mechanisms import AggregateMechanism, LinkedMechanism
+from microtome.published.presence import Presence
 from microtome.schema import Codebook, ColumnCode, LinkedSchema, Schema
 from microtome.schema.linked_view import LinkedView, inheriting, linked_views
 from microtome.schema.view import View
@@ -115,6 +116,7 @@ class JointRelease(AggregatesRelease):
     """The views of linked tables as tables of one distribution."""
 
     _parts: Parts
+    _presence: Presence
 
     @classmethod
     def of(cls, release: LinkedRelease) -> JointRelease:
@@ -142,12 +144,18 @@ class JointRelease(AggregatesRelease):
         columns = tuple(code.column for code in codebook.codes)
         joint = cls(release.path, manifest, arrays, mechanism, (View(schema=Schema(columns=columns)), codebook))
         joint._parts = tuple(parts)
+        joint._presence = Presence.of(release.linked, {name: release.places(name) for name in release.linked}, codebook)
         return joint
 
     @property
     def parts(self) -> Parts:
         """Every view, with the coordinates that its own have here."""
         return self._parts
+
+    @property
+    def presence(self) -> Presence | None:
+        """What is known of rows that are there and rows that are not."""
+        return self._presence
 
     def levels_met(self) -> NDArray[np.int64]:
         """For each column how many levels it is counted with in any view, its own included."""

@@ -82,6 +82,11 @@ class Aside:
             case Action.SURROGATE | Action.CATEGORIES:
                 return False
 
+    @property
+    def is_number(self) -> bool:
+        """Whether its keys are whole numbers."""
+        return self.dtype != "string"
+
     @staticmethod
     def _is_template(keys: object) -> bool:
         return isinstance(keys, str) and (keys == UUID or _TEMPLATE.fullmatch(keys) is not None)

@@ -2,9 +2,9 @@
 
 The root's view has people with their attributes and, for each table that hangs on them, the number of rows there. The
 view of another table has a record for each of its rows, with its own attributes, the numbers of rows that hang on it,
-and the attributes of its ancestors; a parent without rows has a record in which everything of its own is missing. So
-each view has all people, with weights that sum to one, and what a view inherits is distributed there as in the view
-that it is from: nothing has to be measured twice.
+the attributes of its ancestors and the numbers of rows that hang on these; a parent without rows has a record in which
+everything of its own is missing. So each view has all people, with weights that sum to one, and what a view inherits is
+distributed there as in the view that it is from: nothing has to be measured twice.
 
 Some numbers of rows are settled by other columns: that of a link that always has one, of what a link owns, which its
 own column tells, and, beside the columns of a row, whether there is that row. What is settled is counted with nothing.
@@ -108,8 +108,12 @@ def _below(
 
 
 def _inherited(above: LinkedView, rows: str) -> tuple[str, ...]:
-    """What a table has of the one above: its attributes, those that it has inherited, and the number of rows."""
-    derived = {above.view.start, above.view.first, above.view.gap, *above.counts.values()} - {rows}
+    """What a table has of the one above: its attributes, those that it has inherited, and numbers of rows.
+
+    Numbers of rows of other tables too: what hangs on one parent is drawn given them, and they tell much of it.
+    """
+    settled = set(above.counts.values()) & set(above.view.settled)
+    derived = {above.view.start, above.view.first, above.view.gap, *settled} - {rows}
     return tuple(name for name in above.view.schema.names if name not in derived)
 
 

@@ -10,6 +10,7 @@ Everything here is post-processing of numbers that are already public.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,7 +149,8 @@ def number_levels(
     values = margins[: cells.num_values]
     bins, least = _bins(bins, rare_share, fineness)
     single = cells.singletons() if single is None else single
-    point, wanted = _common_values(single & (values >= rare_share), values, bins, least)
+    wanted = math.sqrt(float(values.sum())) / bins if fineness.splits_rest else 1.0 / bins
+    point, wanted = _common_values(single & (values >= rare_share), values, bins, least, wanted)
     levels = np.zeros(len(margins), dtype=np.int64)
     level, mass = 0, 0.0
     for cell in range(cells.num_values):
@@ -164,14 +166,16 @@ def number_levels(
 
 
 def _common_values(
-    single: NDArray[np.bool_], values: NDArray[np.float64], bins: int, least: float
+    single: NDArray[np.bool_], values: NDArray[np.float64], bins: int, least: float, wanted: float
 ) -> tuple[NDArray[np.bool_], float]:
     """Which single values have a bin's share or more, and what that share is, ``least`` at the least.
 
     Bins share evenly what common values leave: where nine of ten records are zero, the others are not one bin but as
-    many as stand out from the noise, and a column of few values has each by itself.
+    many as stand out from the noise, and a column of few values has each by itself. Where numbers are missing in most
+    records, as in a table that few people have rows in, bins are smaller (``wanted``) and fewer, by the root of the
+    share that have one.
     """
-    wanted, common = 1.0 / bins, np.zeros(len(values), dtype=np.bool_)
+    common = np.zeros(len(values), dtype=np.bool_)
     while True:
         found = single & (values >= wanted)
         if (found == common).all():

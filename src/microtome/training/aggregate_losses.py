@@ -279,8 +279,12 @@ def _prices(release: AggregatesRelease) -> Float[Tensor, " d"]:
 def thinned_moments(
     release: AggregatesRelease, margins: Floats, held_out: float, batch_size: int, generator: torch.Generator
 ) -> tuple[list[ReleasedMoments], list[ReleasedMoments]]:
-    """The moments of every class as training sees them, and as the judge does."""
+    """The moments of every class as training sees them, and as the judge does.
+
+    What is known of rows that are there is trained on and not judged by: it would drown what was learnt from counts.
+    """
     noise, forbidden = release.second_noise(), forbidden_pairs(release)
+    known = forbidden if release.presence is None else forbidden | release.presence.impossible
     sizes = np.maximum(class_shares(release) * release.num_records, 1.0)
     ratio = np.sqrt(held_out / (1.0 - held_out))
     seen, unseen = [], []
@@ -303,7 +307,7 @@ def thinned_moments(
                 second_noise=noise / size / np.sqrt(held_out),
             )
         )
-    return [with_rules(one, forbidden) for one in seen], [with_rules(one, forbidden) for one in unseen]
+    return [with_rules(one, known) for one in seen], [with_rules(one, forbidden) for one in unseen]
 
 
 def _matching(release: AggregatesRelease, moments: ReleasedMoments, settings: MomentSettings) -> MomentMatching:

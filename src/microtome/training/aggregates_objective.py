@@ -10,7 +10,7 @@ import torch
 
 from microtome.generators import Generator, MixtureGenerator, RowLayout
 from microtome.generators.smoothness import kernels
-from microtome.generators.splitting import Support, split
+from microtome.generators.splitting import Support, split, weigh_groups
 from microtome.published import AggregatesRelease
 from microtome.training.aggregate_losses import AggregateLoss, class_margins, class_shares
 from microtome.training.committee import Committee
@@ -34,6 +34,7 @@ class AggregatesObjective(TableObjective):
         super().finish()
         if self.supports and self.learns and self.mixture is not None:
             self.generator = self.mixture = split(self.mixture, self.supports)
+            weigh_groups(self.mixture, self.supports, self._margins[0])
             self.mixture.match_margins(self._margins, self.random)
 
 

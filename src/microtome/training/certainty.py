@@ -1,4 +1,4 @@
-"""Columns that follow from another: what is certain in the tables is to be certain in the components.
+"""Columns that follow from another: what is certain in the tables, or known anyhow, is to be certain in components.
 
 Where a district has one density, the table of both has as many full cells as there are districts, and they hold all
 records, as far as the noise lets tell. Errors by cell do not mind a little in every other cell, and what components
@@ -60,6 +60,7 @@ class Certainty:
         self.supports: list[Support] = []
         counts = level_margins(release) * release.num_records
         blocks, codes = release.codebook.blocks, release.codebook.codes
+        self._tie(release, num_entries)
         missing = {block.start: _missing_level(code) for block, code in zip(blocks, codes, strict=True)}
         for (a, left), (b, right) in combinations(enumerate(blocks), 2):
             rows, columns = slice(left.start, left.stop), slice(right.start, right.stop)
@@ -78,6 +79,17 @@ class Certainty:
             charge = np.where(together, 0.0, CHARGE * release.num_records / error / num_entries)
             self._charges.append((rows, columns, torch.tensor(charge, dtype=torch.float32)))
             self.supports.append(Support(rows=rows, columns=columns, together=torch.tensor(together)))
+
+    def _tie(self, release: AggregatesRelease, num_entries: int) -> None:
+        """What is known without tables: which levels tell of rows that are there, and which of none."""
+        blocks, codes = release.codebook.blocks, release.codebook.codes
+        for tie in () if release.presence is None else release.presence.ties:
+            rows, columns = (slice(blocks[one].start, blocks[one].stop) for one in tie.columns)
+            error = codes[tie.columns[1]].noise_scale * np.sqrt(tie.together.sum())
+            charge = np.where(tie.together, 0.0, CHARGE * release.num_records / error / num_entries)
+            self._charges.append((rows, columns, torch.tensor(charge, dtype=torch.float32)))
+            together = torch.tensor(tie.together)
+            self.supports.append(Support(rows=rows, columns=columns, together=together, is_known=True))
 
     def __call__(self, rows: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
         """What distributions of levels that weigh alike are charged."""

@@ -32,6 +32,7 @@ from microtome.private.weighting import weighting_of
 from microtome.progress import silent
 from microtome.published import RecordsRelease
 from microtome.schema import Schema
+from microtome.schema.aside import Action, Aside
 from microtome.schema.unit import Unit
 from microtome.schema.view import view_of
 from microtome.settings import PrivacySettings
@@ -131,6 +132,10 @@ BAD_KEYS = pytest.mark.parametrize(
         ([1.0, float("nan"), 2.0, None], "2 of 4 rows have no 'who'"),
         ([1.0, 1.5, 2.0, 3.0], "whole numbers"),
         ([1.0, 2.0**53, 2.0, 3.0], "whole numbers"),
+        (["one", " \t", "two", "\u00a0"], "2 of 4 rows have no 'who'"),
+        (["7", "07", "8", "8.0"], "2 of the keys in 'who' are spelled in several ways"),
+        (["7", "7 ", " 7", "+7.00"], "1 of the keys in 'who' are spelled in several ways"),
+        (["Ä", "ä", "a\u0308", "b\u00a0"], "1 of the keys in 'who' are spelled in several ways"),
     ],
 )
 
@@ -155,6 +160,21 @@ def test_databases_refuse_them_too_and_give_the_reservation_back(
     with pytest.raises(TableError, match=said):
         publish(source, visits_schema(MOST), tmp_path / "never.release", kind="aggregates", ledger=book)
     assert book.account("people", delta=1e-5).spent == 0
+
+
+WHOLE_KEYS = replace(visits_schema(MOST), aside=(Aside(name="who", action=Action.SURROGATE, dtype="int64"),))
+
+
+def test_keys_that_are_declared_whole_numbers_are_one_however_they_are_spelled(load: Open) -> None:
+    empty, spelled = tallies(None), with_keys(["7", "+07.0", " 7 ", "-8"])
+    wanted = counted(with_keys([7, 7, 7, -8]), WHOLE_KEYS, empty)
+    assert isinstance(wanted, list), "nothing is refused"
+    for source in (spelled, in_partitions(spelled, 2), sql_table(load(spelled), "private")):
+        assert counted(source, WHOLE_KEYS, empty) == wanted
+    broken = with_keys(["7", "x", "8.5", "9"])
+    for source in (broken, in_partitions(broken, 2), sql_table(load(broken), "private")):
+        with pytest.raises(TableError, match="declared to be a whole number"):
+            publish(source, WHOLE_KEYS, Path("never.release"), kind="aggregates")
 
 
 def test_databases_refuse_what_is_declared_constant_and_is_not(load: Open) -> None:

@@ -37,8 +37,16 @@ from microtome.private.engines.spark_jobs import (
     watched,
 )
 from microtome.private.engines.spark_packing import PACK_ROWS, blob, dropped, records_at_once
+from microtome.private.key_texts import refuse_spellings
 from microtome.private.passes import Told
-from microtome.private.people import kept_rows, refuse_nobodys, unit_of, with_owners
+from microtome.private.people import (
+    kept_rows,
+    key_of,
+    refuse_nobodys,
+    spelled_several_ways,
+    unit_of,
+    with_owners,
+)
 from microtome.schema import Schema
 from microtome.schema.view import View
 
@@ -66,13 +74,16 @@ _KEPT = pa.schema(
         ("rows", pa.binary()),
         ("total", pa.int64()),
         ("nobodys", pa.int64()),
+        ("several", pa.int64()),
         ("seen", pa.binary()),
         ("problem", pa.string()),
     ]
 )
-"""What a part keeps: as packed rows, with what it was told of all blocks; or why there is nothing."""
+"""What a part keeps: as packed rows, with what it was told of all blocks, and how many keys it has in several
+spellings; or why there is nothing."""
 _KEPT_IN_SPARK = (
-    "part int, siblings int, records bigint, rows binary, total bigint, nobodys bigint, seen binary, problem string"
+    "part int, siblings int, records bigint, rows binary, total bigint, nobodys bigint, several bigint, seen binary, "
+    "problem string"
 )
 _PARTS_A_PARTITION = 2
 """Parts for each partition of the frame: one has to fit in a worker's memory, with what is made of it."""
@@ -155,7 +166,7 @@ def _blocks(batches: Batches, schema: Schema) -> Iterator[tuple[pa.RecordBatch, 
     """Rows in the schema's types, and their keys, in blocks of some size."""
     waiting: list[tuple[pa.RecordBatch, pa.Array]] = []
     held = 0
-    for batch, (whose,) in partition_table(batches, schema).keyed(schema, [unit_of(schema).key]):
+    for batch, (whose,) in partition_table(batches, schema).keyed(schema.columns, [key_of(schema)]):
         waiting.append((batch, whose))
         held += batch.num_rows
         if held >= PACK_ROWS:
@@ -192,7 +203,7 @@ def kept_parts(batches: Batches, task: PeopleTask, key: bytes) -> Iterator[pa.Re
         try:
             yield from _kept(part, own, task, key)
         except MicrotomeError as error:
-            yield record_batch(_KEPT, [(part, 0, 0, None, 0, 0, b"", str(error))])
+            yield record_batch(_KEPT, [(part, 0, 0, None, 0, 0, 0, b"", str(error))])
 
 
 def _kept(part: int, pieces: Iterator[dict[str, Any]], task: PeopleTask, key: bytes) -> Iterator[pa.RecordBatch]:
@@ -208,10 +219,12 @@ def _kept(part: int, pieces: Iterator[dict[str, Any]], task: PeopleTask, key: by
         total, nobodys, last = total + piece["size"], nobodys + piece["nobodys"], place
         if piece["rows"] is not None:
             tables.append(ipc.open_stream(piece["rows"]).read_all())
-    told = (total, nobodys, seen.digest(), None)
+    found = pa.concat_tables(tables).combine_chunks() if tables else None
+    several = 0 if found is None else spelled_several_ways(found)
+    told = (total, nobodys, several, seen.digest(), None)
     yield record_batch(_KEPT, [(part, 0, 0, None, *told)])
-    if tables and not nobodys:
-        rows, siblings = kept_rows(pa.concat_tables(tables).combine_chunks(), task.schema, task.view, key)
+    if found is not None and not nobodys:
+        rows, siblings = kept_rows(found, task.schema, task.view, key)
         for number in np.unique(siblings).tolist():
             alike = rows.filter(pa.array(siblings == number))
             step = max(PACK_ROWS // number, 1) * number
@@ -231,6 +244,7 @@ def checked(found: list[dict[str, Any]], num_parts: int, key: str) -> int:
         raise MicrotomeError("Spark has not gathered every part once; nothing is released, start again")
     for one in found:
         refuse_nobodys(one["nobodys"], one["total"], key, ORIGIN)
+    refuse_spellings(sum(one["several"] for one in found if one["siblings"] == 0), key, ORIGIN)
     return sum(one["records"] for one in found)
 
 

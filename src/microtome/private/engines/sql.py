@@ -35,6 +35,7 @@ from microtome.private.histograms import (
     ByRounding,
     Histogram,
 )
+from microtome.private.key_texts import refuse_spellings, refuse_unlike_numbers
 from microtome.private.level_tally import LevelTally, PairsAndTriples
 from microtome.private.passes import TableTally, Told
 from microtome.private.people import refuse_changed, refuse_nobodys, refuse_unordered, unit_of
@@ -153,12 +154,16 @@ class SqlCounter:
         """Refuse what rows of people are refused for, before any noise is drawn."""
         unit = people.unit
         rows, nobodys, broken = map(int, self._ask(people.unowned())[0])
+        if people.has_numbers_as_text:
+            refuse_unlike_numbers(broken, unit.key, ORIGIN)
         if broken:
             raise TableError(
                 f"{ORIGIN}: column {unit.key!r} is a key, and not all of its values can be: keys are texts, whole "
                 "numbers below 2^53, days or times"
             )
         refuse_nobodys(nobodys, rows, unit.key, ORIGIN)
+        if people.has_spellings:
+            refuse_spellings(int(self._ask(people.several_spellings())[0][0]), unit.key, ORIGIN)
         if unit.order is not None:
             refuse_unordered(int(self._ask(people.unordered())[0][0]), unit.order)
         refuse_changed([name for name in unit.constant if int(self._ask(people.changes(name))[0][0])])

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from microtome.private.key_texts import BLANKS, WHOLE
+
 _WRAP = 1 << 64
 
 
@@ -24,8 +26,10 @@ class SqlDialect:
         as_text: A text compared byte by byte, whatever its column says.
         sha256: The SHA-256 of a text in UTF-8, in hexadecimal digits.
         is_nan: Whether a float is not a number.
+        unspelled: A text in small letters, accents composed, without these characters around it.
         days: A date as days since 1970.
         microseconds: A timestamp, one with a zone, or a time of day, as microseconds, by the name of its family.
+        groups: What stands for the first two groups of a pattern, one after the other.
         round_even: A float as the nearest whole one, the even of two.
         bucket: The bucket of a float (``histograms.buckets``) of so many.
         bits: A float's bits as a whole number.
@@ -40,8 +44,10 @@ class SqlDialect:
     as_text: Callable[[str], str]
     sha256: Callable[[str], str]
     is_nan: Callable[[str], str]
+    unspelled: Callable[[str, str], str]
     days: Callable[[str], str]
     microseconds: dict[str, Callable[[str], str]]
+    groups: str = r"\1\2"
     round_even: Callable[[str], str] | None = None
     bucket: Callable[[str, int], str] | None = None
     bits: Callable[[str], str] | None = None
@@ -59,6 +65,14 @@ class SqlDialect:
         from sqlglot import exp
 
         return str(exp.Literal.string(value).sql(dialect=self.name))
+
+    def without_blanks(self, text: str) -> str:
+        """A text in small letters, accents composed, without the blanks around it."""
+        return self.unspelled(text, self.text(BLANKS))
+
+    def plain_spelling(self, text: str) -> str:
+        """A text without what spelling adds (``key_texts``)."""
+        return f"regexp_replace({self.without_blanks(text)}, {self.text(WHOLE)}, {self.text(self.groups)})"
 
     def number(self, value: float) -> str:
         """A float, to the last bit."""
@@ -87,6 +101,11 @@ _FACTORS = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 """Those of ``histograms.buckets``."""
 
 
+def _postgres_composed(text: str) -> str:
+    """Accents composed, as they are anyway in a database of one byte a character."""
+    return f"CASE WHEN getdatabaseencoding() = 'UTF8' THEN normalize({text}, NFC) ELSE {text} END"
+
+
 def _epoch(value: str) -> str:
     return f"CAST(EXTRACT(EPOCH FROM {value}) * 1000000 AS BIGINT)"
 
@@ -99,6 +118,7 @@ DUCKDB = SqlDialect(
     as_text=lambda value: f"CAST(encode({value}) AS BLOB)",
     sha256=lambda text: f"sha256({text})",
     is_nan=lambda value: f"isnan({value})",
+    unspelled=lambda text, blanks: f"lower(trim(nfc_normalize({text}), {blanks}))",
     days=lambda value: f"CASE WHEN isfinite({value}) THEN date_diff('day', DATE '1970-01-01', {value}) END",
     microseconds={name: lambda value: f"epoch_us({value})" for name in ("timestamp", "timestamptz", "time")},
     round_even=lambda value: f"round_even({value}, 0)",
@@ -123,6 +143,7 @@ POSTGRES = SqlDialect(
     as_text=lambda value: f'({value} COLLATE "C")',
     sha256=lambda text: f"encode(sha256(convert_to({text}, 'UTF8')), 'hex')",
     is_nan=lambda value: f"({value} = CAST('NaN' AS DOUBLE PRECISION))",
+    unspelled=lambda text, blanks: f"lower(btrim({_postgres_composed(text)}, {blanks}))",
     days=lambda value: f"CASE WHEN isfinite({value}) THEN {value} - DATE '1970-01-01' END",
     microseconds={
         "timestamp": lambda value: f"CASE WHEN isfinite({value}) THEN {_epoch(value)} END",
@@ -161,6 +182,8 @@ SPARK = SqlDialect(
     as_text=lambda value: f"CAST({value} AS BINARY)",
     sha256=lambda text: f"sha2({text}, 256)",
     is_nan=lambda value: f"isnan({value})",
+    unspelled=lambda text, blanks: f"lower(trim(BOTH {blanks} FROM {text}))",
+    groups="$1$2",
     days=lambda value: f"datediff({value}, DATE '1970-01-01')",
     microseconds={"timestamptz": lambda value: f"unix_micros({value})"},
 )
@@ -172,6 +195,7 @@ BIGQUERY = SqlDialect(
     as_text=lambda value: f"CAST({value} AS BYTES)",
     sha256=lambda text: f"TO_HEX(SHA256({text}))",
     is_nan=lambda value: f"IS_NAN({value})",
+    unspelled=lambda text, blanks: f"LOWER(TRIM(NORMALIZE({text}, NFC), {blanks}))",
     days=lambda value: f"DATE_DIFF({value}, DATE '1970-01-01', DAY)",
     microseconds={"timestamptz": lambda value: f"UNIX_MICROS({value})"},
 )
@@ -183,6 +207,7 @@ SNOWFLAKE = SqlDialect(
     as_text=lambda value: f"TO_BINARY({value}, 'UTF-8')",
     sha256=lambda text: f"SHA2({text}, 256)",
     is_nan=lambda value: f"({value} = CAST('NaN' AS DOUBLE))",
+    unspelled=lambda text, blanks: f"LOWER(TRIM({text}, {blanks}))",
     days=lambda value: f"DATEDIFF('day', DATE '1970-01-01', {value})",
     microseconds={"timestamp": lambda value: f"DATE_PART(EPOCH_MICROSECOND, {value})"},
 )

@@ -17,7 +17,8 @@ from functools import cached_property
 from microtome.errors import TableError
 from microtome.private.engines.sql_dialect import SqlDialect
 from microtome.private.engines.sql_questions import ColumnInSql, named, numbered
-from microtome.private.people import unit_of
+from microtome.private.key_texts import PLAIN_WHOLE
+from microtome.private.people import key_of, unit_of
 from microtome.private.row_choice import DIGITS, LOT, ROW, VALUE, missing_digits
 from microtome.private.weighting import WHOLE
 from microtome.schema import Schema
@@ -71,6 +72,16 @@ class PeopleInSql:
     def unit(self) -> Unit:
         """Whose rows these are."""
         return unit_of(self.schema)
+
+    @property
+    def has_spellings(self) -> bool:
+        """Whether keys are texts, of which some may be one in several spellings."""
+        return self.family == "text" and not self.has_numbers_as_text
+
+    @property
+    def has_numbers_as_text(self) -> bool:
+        """Whether keys are texts that the schema declares to be whole numbers."""
+        return self.family == "text" and key_of(self.schema).is_number
 
     @cached_property
     def view_columns(self) -> tuple[ColumnInSql, ...]:
@@ -127,6 +138,14 @@ class PeopleInSql:
         )
         return f"SELECT COUNT(*), {nobodys}, {broken} FROM ({inner}) AS owned"
 
+    def several_spellings(self) -> str:
+        """How many keys stand there in several spellings."""
+        key, plain = self.dialect.identifier(self.unit.key), self.dialect.plain_spelling("whose")
+        whose = f"SELECT {key} AS whose FROM ({self.query}) AS asked"
+        spelled = f"SELECT {self._person} AS person, {self.dialect.as_text(plain)} AS plain FROM ({whose}) AS named"
+        alike = f"SELECT plain FROM ({spelled}) AS spelled GROUP BY plain HAVING COUNT(DISTINCT person) > 1"
+        return f"SELECT COUNT(*) FROM ({alike}) AS alike"
+
     def changes(self, name: str) -> str:
         """How many people have several values of a column."""
         one = next(one for one in self.columns if one.column.name == name)
@@ -179,8 +198,8 @@ class PeopleInSql:
         """Whose a row is: the same for the same key, null for none."""
         match self.family:
             case "text":
-                text = self.dialect.as_text("whose")
-                return f"CASE WHEN {text} <> {self.dialect.as_text(self.dialect.text(''))} THEN {text} END"
+                text = self.dialect.plain_spelling("whose") if self.has_numbers_as_text else "whose"
+                return f"CASE WHEN {self._is_blank} THEN NULL ELSE {self.dialect.as_text(text)} END"
             case "double":
                 return f"CASE WHEN NOT {self.dialect.is_nan('whose')} THEN whose + {self.dialect.number(0.0)} END"
             case _:
@@ -189,10 +208,22 @@ class PeopleInSql:
     @property
     def _broken(self) -> str:
         """Whether a number may stand for several, or is none that a key can be."""
+        if self.has_numbers_as_text:
+            plain = self.dialect.plain_spelling("whose")
+            left = f"regexp_replace({plain}, {self.dialect.text(PLAIN_WHOLE)}, '')"
+            return f"(NOT {self._is_blank} AND {self.dialect.as_text(left)} <> {self._nothing})"
         if self.family != "double":
             return "(1 = 0)"
         large = f"abs(whose) >= {self.dialect.number(_LARGEST_WHOLE)}"
         return f"(NOT {self.dialect.is_nan('whose')} AND ({large} OR whose <> floor(whose)))"
+
+    @property
+    def _is_blank(self) -> str:
+        return f"({self.dialect.as_text(self.dialect.without_blanks('whose'))} = {self._nothing})"
+
+    @property
+    def _nothing(self) -> str:
+        return self.dialect.as_text(self.dialect.text(""))
 
     def _hash(self, tag: bytes, text: str) -> str:
         start = self.dialect.text(self.key.hex() + tag.decode())

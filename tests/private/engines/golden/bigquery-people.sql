@@ -4,7 +4,13 @@ SELECT
   COALESCE(SUM(CASE WHEN broken THEN 1 ELSE 0 END), 0)
 FROM (
   SELECT
-    CASE WHEN CAST(whose AS BYTES) <> CAST('' AS BYTES) THEN CAST(whose AS BYTES) END AS person,
+    CASE
+      WHEN (
+        CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')) AS BYTES) = CAST('' AS BYTES)
+      )
+      THEN NULL
+      ELSE CAST(whose AS BYTES)
+    END AS person,
     (
       1 = 0
     ) AS broken
@@ -18,6 +24,41 @@ FROM (
     ) AS asked
   ) AS named
 ) AS owned;
+
+SELECT
+  COUNT(*)
+FROM (
+  SELECT
+    plain
+  FROM (
+    SELECT
+      CASE
+        WHEN (
+          CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')) AS BYTES) = CAST('' AS BYTES)
+        )
+        THEN NULL
+        ELSE CAST(whose AS BYTES)
+      END AS person,
+      CAST(REGEXP_REPLACE(
+        LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')),
+        '^[+]?(-?)0*([0-9]+)([.]0*)?$',
+        '\\1\\2'
+      ) AS BYTES) AS plain
+    FROM (
+      SELECT
+        `who` AS whose
+      FROM (
+        SELECT
+          *
+        FROM sales
+      ) AS asked
+    ) AS named
+  ) AS spelled
+  GROUP BY
+    plain
+  HAVING
+    COUNT(DISTINCT person) > 1
+) AS alike;
 
 SELECT
   COUNT(*)
@@ -46,7 +87,13 @@ FROM (
     FROM (
       SELECT
         named.*,
-        CASE WHEN CAST(whose AS BYTES) <> CAST('' AS BYTES) THEN CAST(whose AS BYTES) END AS person,
+        CASE
+          WHEN (
+            CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')) AS BYTES) = CAST('' AS BYTES)
+          )
+          THEN NULL
+          ELSE CAST(whose AS BYTES)
+        END AS person,
         substr(
           TO_HEX(
             SHA256(
@@ -141,7 +188,13 @@ FROM (
         FROM (
           SELECT
             named.*,
-            CASE WHEN CAST(whose AS BYTES) <> CAST('' AS BYTES) THEN CAST(whose AS BYTES) END AS person,
+            CASE
+              WHEN (
+                CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')) AS BYTES) = CAST('' AS BYTES)
+              )
+              THEN NULL
+              ELSE CAST(whose AS BYTES)
+            END AS person,
             substr(
               TO_HEX(
                 SHA256(
@@ -305,7 +358,13 @@ FROM (
                 FROM (
                   SELECT
                     named.*,
-                    CASE WHEN CAST(whose AS BYTES) <> CAST('' AS BYTES) THEN CAST(whose AS BYTES) END AS person,
+                    CASE
+                      WHEN (
+                        CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')) AS BYTES) = CAST('' AS BYTES)
+                      )
+                      THEN NULL
+                      ELSE CAST(whose AS BYTES)
+                    END AS person,
                     substr(
                       TO_HEX(
                         SHA256(
@@ -485,7 +544,13 @@ FROM (
                     FROM (
                       SELECT
                         named.*,
-                        CASE WHEN CAST(whose AS BYTES) <> CAST('' AS BYTES) THEN CAST(whose AS BYTES) END AS person,
+                        CASE
+                          WHEN (
+                            CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')) AS BYTES) = CAST('' AS BYTES)
+                          )
+                          THEN NULL
+                          ELSE CAST(whose AS BYTES)
+                        END AS person,
                         substr(
                           TO_HEX(
                             SHA256(

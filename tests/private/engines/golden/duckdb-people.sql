@@ -5,8 +5,12 @@ SELECT
 FROM (
   SELECT
     CASE
-      WHEN CAST(ENCODE(whose) AS BLOB) <> CAST(ENCODE('') AS BLOB)
-      THEN CAST(ENCODE(whose) AS BLOB)
+      WHEN (
+        CAST(ENCODE(LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
+ '))) AS BLOB) = CAST(ENCODE('') AS BLOB)
+      )
+      THEN NULL
+      ELSE CAST(ENCODE(whose) AS BLOB)
     END AS person,
     (
       1 = 0
@@ -21,6 +25,45 @@ FROM (
     ) AS asked
   ) AS named
 ) AS owned;
+
+SELECT
+  COUNT(*)
+FROM (
+  SELECT
+    plain
+  FROM (
+    SELECT
+      CASE
+        WHEN (
+          CAST(ENCODE(LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
+ '))) AS BLOB) = CAST(ENCODE('') AS BLOB)
+        )
+        THEN NULL
+        ELSE CAST(ENCODE(whose) AS BLOB)
+      END AS person,
+      CAST(ENCODE(
+        REGEXP_REPLACE(
+          LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
+ ')),
+          '^[+]?(-?)0*([0-9]+)([.]0*)?$',
+          '\1\2'
+        )
+      ) AS BLOB) AS plain
+    FROM (
+      SELECT
+        "who" AS whose
+      FROM (
+        SELECT
+          *
+        FROM sales
+      ) AS asked
+    ) AS named
+  ) AS spelled
+  GROUP BY
+    plain
+  HAVING
+    COUNT(DISTINCT person) > 1
+) AS alike;
 
 SELECT
   COUNT(*)
@@ -48,8 +91,12 @@ FROM (
       SELECT
         named.*,
         CASE
-          WHEN CAST(ENCODE(whose) AS BLOB) <> CAST(ENCODE('') AS BLOB)
-          THEN CAST(ENCODE(whose) AS BLOB)
+          WHEN (
+            CAST(ENCODE(LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
+ '))) AS BLOB) = CAST(ENCODE('') AS BLOB)
+          )
+          THEN NULL
+          ELSE CAST(ENCODE(whose) AS BLOB)
         END AS person,
         SUBSTRING(
           SHA256(
@@ -146,8 +193,12 @@ FROM (
           SELECT
             named.*,
             CASE
-              WHEN CAST(ENCODE(whose) AS BLOB) <> CAST(ENCODE('') AS BLOB)
-              THEN CAST(ENCODE(whose) AS BLOB)
+              WHEN (
+                CAST(ENCODE(LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
+ '))) AS BLOB) = CAST(ENCODE('') AS BLOB)
+              )
+              THEN NULL
+              ELSE CAST(ENCODE(whose) AS BLOB)
             END AS person,
             SUBSTRING(
               SHA256(
@@ -327,8 +378,12 @@ FROM (
                   SELECT
                     named.*,
                     CASE
-                      WHEN CAST(ENCODE(whose) AS BLOB) <> CAST(ENCODE('') AS BLOB)
-                      THEN CAST(ENCODE(whose) AS BLOB)
+                      WHEN (
+                        CAST(ENCODE(LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
+ '))) AS BLOB) = CAST(ENCODE('') AS BLOB)
+                      )
+                      THEN NULL
+                      ELSE CAST(ENCODE(whose) AS BLOB)
                     END AS person,
                     SUBSTRING(
                       SHA256(
@@ -524,8 +579,12 @@ FROM (
                       SELECT
                         named.*,
                         CASE
-                          WHEN CAST(ENCODE(whose) AS BLOB) <> CAST(ENCODE('') AS BLOB)
-                          THEN CAST(ENCODE(whose) AS BLOB)
+                          WHEN (
+                            CAST(ENCODE(LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
+ '))) AS BLOB) = CAST(ENCODE('') AS BLOB)
+                          )
+                          THEN NULL
+                          ELSE CAST(ENCODE(whose) AS BLOB)
                         END AS person,
                         SUBSTRING(
                           SHA256(

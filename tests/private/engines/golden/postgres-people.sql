@@ -6,11 +6,17 @@ FROM (
   SELECT
     CASE
       WHEN (
-        whose COLLATE "C"
-      ) <> (
-        '' COLLATE "C"
+        (
+          LOWER(
+            TRIM(' 	
+ ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+          ) COLLATE "C"
+        ) = (
+          '' COLLATE "C"
+        )
       )
-      THEN (
+      THEN NULL
+      ELSE (
         whose COLLATE "C"
       )
     END AS person,
@@ -27,6 +33,55 @@ FROM (
     ) AS asked
   ) AS named
 ) AS owned;
+
+SELECT
+  COUNT(*)
+FROM (
+  SELECT
+    plain
+  FROM (
+    SELECT
+      CASE
+        WHEN (
+          (
+            LOWER(
+              TRIM(' 	
+ ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+            ) COLLATE "C"
+          ) = (
+            '' COLLATE "C"
+          )
+        )
+        THEN NULL
+        ELSE (
+          whose COLLATE "C"
+        )
+      END AS person,
+      (
+        REGEXP_REPLACE(
+          LOWER(
+            TRIM(' 	
+ ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+          ),
+          '^[+]?(-?)0*([0-9]+)([.]0*)?$',
+          '\1\2'
+        ) COLLATE "C"
+      ) AS plain
+    FROM (
+      SELECT
+        "who" AS whose
+      FROM (
+        SELECT
+          *
+        FROM sales
+      ) AS asked
+    ) AS named
+  ) AS spelled
+  GROUP BY
+    plain
+  HAVING
+    COUNT(DISTINCT person) > 1
+) AS alike;
 
 SELECT
   COUNT(*)
@@ -59,11 +114,17 @@ FROM (
         named.*,
         CASE
           WHEN (
-            whose COLLATE "C"
-          ) <> (
-            '' COLLATE "C"
+            (
+              LOWER(
+                TRIM(' 	
+ ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+              ) COLLATE "C"
+            ) = (
+              '' COLLATE "C"
+            )
           )
-          THEN (
+          THEN NULL
+          ELSE (
             whose COLLATE "C"
           )
         END AS person,
@@ -167,11 +228,17 @@ FROM (
             named.*,
             CASE
               WHEN (
-                whose COLLATE "C"
-              ) <> (
-                '' COLLATE "C"
+                (
+                  LOWER(
+                    TRIM(' 	
+ ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+                  ) COLLATE "C"
+                ) = (
+                  '' COLLATE "C"
+                )
               )
-              THEN (
+              THEN NULL
+              ELSE (
                 whose COLLATE "C"
               )
             END AS person,
@@ -358,11 +425,17 @@ FROM (
                     named.*,
                     CASE
                       WHEN (
-                        whose COLLATE "C"
-                      ) <> (
-                        '' COLLATE "C"
+                        (
+                          LOWER(
+                            TRIM(' 	
+ ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+                          ) COLLATE "C"
+                        ) = (
+                          '' COLLATE "C"
+                        )
                       )
-                      THEN (
+                      THEN NULL
+                      ELSE (
                         whose COLLATE "C"
                       )
                     END AS person,
@@ -565,11 +638,17 @@ FROM (
                         named.*,
                         CASE
                           WHEN (
-                            whose COLLATE "C"
-                          ) <> (
-                            '' COLLATE "C"
+                            (
+                              LOWER(
+                                TRIM(' 	
+ ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+                              ) COLLATE "C"
+                            ) = (
+                              '' COLLATE "C"
+                            )
                           )
-                          THEN (
+                          THEN NULL
+                          ELSE (
                             whose COLLATE "C"
                           )
                         END AS person,

@@ -5,8 +5,11 @@ SELECT
 FROM (
   SELECT
     CASE
-      WHEN TO_BINARY(whose, 'UTF-8') <> TO_BINARY('', 'UTF-8')
-      THEN TO_BINARY(whose, 'UTF-8')
+      WHEN (
+        TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), 'UTF-8') = TO_BINARY('', 'UTF-8')
+      )
+      THEN NULL
+      ELSE TO_BINARY(whose, 'UTF-8')
     END AS person,
     (
       1 = 0
@@ -21,6 +24,40 @@ FROM (
     ) AS asked
   ) AS named
 ) AS owned;
+
+SELECT
+  COUNT(*)
+FROM (
+  SELECT
+    plain
+  FROM (
+    SELECT
+      CASE
+        WHEN (
+          TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), 'UTF-8') = TO_BINARY('', 'UTF-8')
+        )
+        THEN NULL
+        ELSE TO_BINARY(whose, 'UTF-8')
+      END AS person,
+      TO_BINARY(
+        REGEXP_REPLACE(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), '^[+]?(-?)0*([0-9]+)([.]0*)?$', '\\1\\2'),
+        'UTF-8'
+      ) AS plain
+    FROM (
+      SELECT
+        "who" AS whose
+      FROM (
+        SELECT
+          *
+        FROM sales
+      ) AS asked
+    ) AS named
+  ) AS spelled
+  GROUP BY
+    plain
+  HAVING
+    COUNT(DISTINCT person) > 1
+) AS alike;
 
 SELECT
   COUNT(*)
@@ -51,8 +88,11 @@ FROM (
       SELECT
         named.*,
         CASE
-          WHEN TO_BINARY(whose, 'UTF-8') <> TO_BINARY('', 'UTF-8')
-          THEN TO_BINARY(whose, 'UTF-8')
+          WHEN (
+            TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), 'UTF-8') = TO_BINARY('', 'UTF-8')
+          )
+          THEN NULL
+          ELSE TO_BINARY(whose, 'UTF-8')
         END AS person,
         SUBSTRING(
           SHA2(
@@ -150,8 +190,11 @@ FROM (
           SELECT
             named.*,
             CASE
-              WHEN TO_BINARY(whose, 'UTF-8') <> TO_BINARY('', 'UTF-8')
-              THEN TO_BINARY(whose, 'UTF-8')
+              WHEN (
+                TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), 'UTF-8') = TO_BINARY('', 'UTF-8')
+              )
+              THEN NULL
+              ELSE TO_BINARY(whose, 'UTF-8')
             END AS person,
             SUBSTRING(
               SHA2(
@@ -318,8 +361,11 @@ FROM (
                   SELECT
                     named.*,
                     CASE
-                      WHEN TO_BINARY(whose, 'UTF-8') <> TO_BINARY('', 'UTF-8')
-                      THEN TO_BINARY(whose, 'UTF-8')
+                      WHEN (
+                        TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), 'UTF-8') = TO_BINARY('', 'UTF-8')
+                      )
+                      THEN NULL
+                      ELSE TO_BINARY(whose, 'UTF-8')
                     END AS person,
                     SUBSTRING(
                       SHA2(
@@ -502,8 +548,11 @@ FROM (
                       SELECT
                         named.*,
                         CASE
-                          WHEN TO_BINARY(whose, 'UTF-8') <> TO_BINARY('', 'UTF-8')
-                          THEN TO_BINARY(whose, 'UTF-8')
+                          WHEN (
+                            TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), 'UTF-8') = TO_BINARY('', 'UTF-8')
+                          )
+                          THEN NULL
+                          ELSE TO_BINARY(whose, 'UTF-8')
                         END AS person,
                         SUBSTRING(
                           SHA2(

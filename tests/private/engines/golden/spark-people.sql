@@ -5,8 +5,11 @@ SELECT
 FROM (
   SELECT
     CASE
-      WHEN CAST(whose AS BINARY) <> CAST('' AS BINARY)
-      THEN CAST(whose AS BINARY)
+      WHEN (
+        CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)) AS BINARY) = CAST('' AS BINARY)
+      )
+      THEN NULL
+      ELSE CAST(whose AS BINARY)
     END AS person,
     (
       1 = 0
@@ -21,6 +24,41 @@ FROM (
     ) AS asked
   ) AS named
 ) AS owned;
+
+SELECT
+  COUNT(*)
+FROM (
+  SELECT
+    plain
+  FROM (
+    SELECT
+      CASE
+        WHEN (
+          CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)) AS BINARY) = CAST('' AS BINARY)
+        )
+        THEN NULL
+        ELSE CAST(whose AS BINARY)
+      END AS person,
+      CAST(REGEXP_REPLACE(
+        LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)),
+        '^[+]?(-?)0*([0-9]+)([.]0*)?$',
+        '$1$2'
+      ) AS BINARY) AS plain
+    FROM (
+      SELECT
+        `who` AS whose
+      FROM (
+        SELECT
+          *
+        FROM sales
+      ) AS asked
+    ) AS named
+  ) AS spelled
+  GROUP BY
+    plain
+  HAVING
+    COUNT(DISTINCT person) > 1
+) AS alike;
 
 SELECT
   COUNT(*)
@@ -51,8 +89,11 @@ FROM (
       SELECT
         named.*,
         CASE
-          WHEN CAST(whose AS BINARY) <> CAST('' AS BINARY)
-          THEN CAST(whose AS BINARY)
+          WHEN (
+            CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)) AS BINARY) = CAST('' AS BINARY)
+          )
+          THEN NULL
+          ELSE CAST(whose AS BINARY)
         END AS person,
         SUBSTRING(
           SHA2(
@@ -147,8 +188,11 @@ FROM (
           SELECT
             named.*,
             CASE
-              WHEN CAST(whose AS BINARY) <> CAST('' AS BINARY)
-              THEN CAST(whose AS BINARY)
+              WHEN (
+                CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)) AS BINARY) = CAST('' AS BINARY)
+              )
+              THEN NULL
+              ELSE CAST(whose AS BINARY)
             END AS person,
             SUBSTRING(
               SHA2(
@@ -312,8 +356,11 @@ FROM (
                   SELECT
                     named.*,
                     CASE
-                      WHEN CAST(whose AS BINARY) <> CAST('' AS BINARY)
-                      THEN CAST(whose AS BINARY)
+                      WHEN (
+                        CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)) AS BINARY) = CAST('' AS BINARY)
+                      )
+                      THEN NULL
+                      ELSE CAST(whose AS BINARY)
                     END AS person,
                     SUBSTRING(
                       SHA2(
@@ -493,8 +540,11 @@ FROM (
                       SELECT
                         named.*,
                         CASE
-                          WHEN CAST(whose AS BINARY) <> CAST('' AS BINARY)
-                          THEN CAST(whose AS BINARY)
+                          WHEN (
+                            CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)) AS BINARY) = CAST('' AS BINARY)
+                          )
+                          THEN NULL
+                          ELSE CAST(whose AS BINARY)
                         END AS person,
                         SUBSTRING(
                           SHA2(
