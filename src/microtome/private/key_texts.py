@@ -13,12 +13,17 @@ import pyarrow.compute as pc
 from microtome.errors import TableError
 from microtome.schema.aside import Aside
 
-BLANKS = " \t\n\r\f\v\u00a0"
-"""What may stand around a key without being part of it."""
+BLANKS = (
+    " \t\n\r\f\v\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f"
+    "\u3000\u200b\u200c\u200d\u2060\ufeff"
+)
+"""What may stand around a key without being part of it: white space, and what has no width at all."""
 WHOLE = "^[+]?(-?)0*([0-9]+)([.]0*)?$"
 """A whole number as people and programs write it; the first two groups are its plain spelling. For databases too."""
 PLAIN_WHOLE = "^-?[0-9]+$"
 """The same in its plain spelling."""
+MINUS_NOTHING = "^-0$"
+"""What is left of a nought that has a sign: 0, as of numbers."""
 _NUMBERS, _TEXTS = "numbers", "texts"
 _EXACT = {pa.float16(): 2.0**11, pa.float32(): 2.0**24, pa.float64(): 2.0**53}
 """From where on floats of a type leave whole numbers out."""
@@ -68,7 +73,8 @@ def plain_spelling(texts: pa.Array) -> pa.Array:
     Letters with accents are one character each, as most programs write them.
     """
     plain = pc.utf8_lower(pc.utf8_trim(pc.utf8_normalize(texts, form="NFC"), BLANKS))
-    return pc.replace_substring_regex(plain, pattern=WHOLE, replacement=r"\1\2")
+    plain = pc.replace_substring_regex(plain, pattern=WHOLE, replacement=r"\1\2")
+    return pc.replace_substring_regex(plain, pattern=MINUS_NOTHING, replacement="0")
 
 
 def spelled_several_ways(count: int, key: str, each: str) -> str:

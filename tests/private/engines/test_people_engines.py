@@ -135,6 +135,7 @@ BAD_KEYS = pytest.mark.parametrize(
         (["one", " \t", "two", "\u00a0"], "2 of 4 rows have no 'who'"),
         (["7", "07", "8", "8.0"], "2 of the keys in 'who' are spelled in several ways"),
         (["7", "7 ", " 7", "+7.00"], "1 of the keys in 'who' are spelled in several ways"),
+        (["00", "-0.0", "7\u202f", "\ufeff7"], "2 of the keys in 'who' are spelled in several ways"),
         (["Ä", "ä", "a\u0308", "b\u00a0"], "1 of the keys in 'who' are spelled in several ways"),
     ],
 )

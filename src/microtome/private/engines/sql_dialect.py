@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from microtome.private.key_texts import BLANKS, WHOLE
+from microtome.private.key_texts import BLANKS, MINUS_NOTHING, WHOLE
 
 _WRAP = 1 << 64
 
@@ -72,7 +72,8 @@ class SqlDialect:
 
     def plain_spelling(self, text: str) -> str:
         """A text without what spelling adds (``key_texts``)."""
-        return f"regexp_replace({self.without_blanks(text)}, {self.text(WHOLE)}, {self.text(self.groups)})"
+        plain = f"regexp_replace({self.without_blanks(text)}, {self.text(WHOLE)}, {self.text(self.groups)})"
+        return f"regexp_replace({plain}, {self.text(MINUS_NOTHING)}, {self.text('0')})"
 
     def number(self, value: float) -> str:
         """A float, to the last bit."""
