@@ -80,7 +80,7 @@ CLIENTS = 900
 
 
 def bank() -> dict[str, pd.DataFrame]:
-    """Two of three clients own an account, three of five accounts have a loan, more often a bad one with many orders."""
+    """Two of three clients own an account, three of five accounts have a loan, which ends badly with many orders."""
     rng = np.random.default_rng(3)
     owns = np.arange(CLIENTS) % 3 > 0
     accounts = np.flatnonzero(owns)
