@@ -7,7 +7,6 @@ import pytest
 
 from microtome.accounting import Neighbours
 from microtome.auditing import AuditKind, AuditSetting
-from microtome.auditing.audit import AuditRun
 from microtome.auditing.audit_linked import LinkedAuditData
 from microtome.auditing.audit_table import TableAuditData
 from microtome.auditing.evidence import NOWHERE
@@ -70,11 +69,3 @@ def test_linked_tables_are_audited_with_the_door_open() -> None:
         AuditSetting(kind=AuditKind.RECORDS, linked=True)
     with pytest.raises(ParameterError, match="tables of their own"):
         AuditSetting(kind=AuditKind.AGGREGATES, linked=True, pivot="group")
-
-
-@pytest.mark.slow
-def test_the_bound_on_linked_tables_comes_near_the_claim_and_stays_below_it() -> None:
-    found = AuditRun(linked(Neighbours.ADD_REMOVE), error=0.05, seed=1).run(releases=400)
-    assert not found.is_violation
-    assert found.equivalent is not None
-    assert found.equivalent > 0.85 * found.epsilon
