@@ -30,6 +30,7 @@ FIRST_TIER = {
     "private/discrete_gaussian.py": "noise of counts, drawn exactly",
     "private/randomness.py": "where noise comes from, and the one place where it is added",
     "private/table.py": "the table, block by block",
+    "private/key_texts.py": "when two keys are one",
     "private/opening.py": "files, data sets and frames as tables",
     "private/parquet.py": "Parquet files, or some of their row groups, as tables",
     "private/stored_file.py": "which files these are, and whether they changed",

@@ -14,7 +14,8 @@ several columns halved the time of counting, and the ledger began to tell people
 rows of many weights became one file. Engines grew by half, and the first tier by 66, when people with several rows
 could be counted by them too. The first grew by 50 when few records went to the target first, and common numbers were
 looked for as keenly as they could show; drafting by 32 when it told of codes far from all other numbers. The second and
-images grew by 7 when edges of images became a part of what aggregates measure, and of no records."""
+images grew by 7 when edges of images became a part of what aggregates measure, and of no records. The first
+grew by 53 and engines by 56 when keys that only their spelling tells apart were found out, wherever they are."""
 
 
 @pytest.mark.parametrize("tier", TIERS)

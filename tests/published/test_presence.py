@@ -80,13 +80,13 @@ CLIENTS = 900
 
 
 def bank() -> dict[str, pd.DataFrame]:
-    """Two of three clients own an account, one of five accounts has a loan, more often a bad one with many orders."""
+    """Two of three clients own an account, three of five accounts have a loan, which ends badly with many orders."""
     rng = np.random.default_rng(3)
     owns = np.arange(CLIENTS) % 3 > 0
     accounts = np.flatnonzero(owns)
     held = np.where(owns, np.arange(CLIENTS), rng.choice(accounts, CLIENTS))
     numbers = rng.integers(0, 4, len(accounts))
-    lent = rng.random(len(accounts)) < 0.2
+    lent = rng.random(len(accounts)) < 0.6
     bad = rng.random(len(accounts)) < numbers / 4
     orders = np.repeat(accounts, numbers)
     sums = pd.array(rng.integers(0, 10, len(orders)), "Int64")

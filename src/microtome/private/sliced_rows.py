@@ -139,5 +139,6 @@ def levels_of(block: pa.Table, codebook: Codebook) -> NDArray[np.int64]:
     """The level of every value of a block (rows × columns)."""
     levels = np.empty((len(codebook.codes), block.num_rows), np.int64)
     for index, code in enumerate(codebook.codes):
-        levels[index] = cell_indices(block.column(code.column.name).combine_chunks(), code.column, code.cells, code.levels)
+        values = block.column(code.column.name).combine_chunks()
+        levels[index] = cell_indices(values, code.column, code.cells, code.levels)
     return levels.T
