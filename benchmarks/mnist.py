@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 import microtome as mt
-from image_classifiers import accuracies, network_accuracy
+from image_classifiers import accuracies, network_accuracy, residual_accuracy
 from image_merf import FREQUENCIES, PUBLISHED_FREQUENCIES, merf_samples
 from microtome.generators.image import ImageNetworkSettings
 from microtome.images import ImageSchema, ImageSet, read_images
@@ -98,7 +98,10 @@ def run(method: str, epsilon: float, seed: int, train: ImageSet, test: ImageSet)
     seconds = {"synthesis": time.perf_counter() - started}
     number = METHODS[method].get("num_samples", NUM_SAMPLES)
     if number == PUBLISHED_SAMPLES:
-        metrics = {"cnn": network_accuracy(drawn, _unit(test), seed=seed, epochs=LONG_EPOCHS)}
+        metrics = {
+            "small": network_accuracy(drawn, _unit(test), seed=seed, epochs=LONG_EPOCHS),
+            "residual": residual_accuracy(drawn, _unit(test), seed=seed),
+        }
     else:
         metrics = accuracies(drawn, _unit(test), seed=seed)
     seconds["classifiers"] = time.perf_counter() - started - seconds["synthesis"]
