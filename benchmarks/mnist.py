@@ -110,6 +110,7 @@ def run(method: str, epsilon: float, seed: int, train: ImageSet, test: ImageSet)
         "delta": DELTA,
         "num_samples": number,
         "components": SCHEMA.num_components,
+        "edges": METHODS[method].get("edges", False),
         "settings": settings and settings.to_dict(),
     }
     return {"metrics": metrics, "seconds": seconds, "configuration": configuration}
