@@ -271,7 +271,7 @@ def _reverse(domains: Domains, key: dict[str, Any]) -> dict[str, Any]:
 
 def _publish(images: UnitImages, labels: np.ndarray | None, epsilon: float, kind: str) -> ImageRelease:
     classes = None if labels is None else tuple(range(10))
-    schema = ImageSchema(height=SIZE[0], width=SIZE[1], low=0.0, high=1.0, classes=classes, edges=False)
+    schema = ImageSchema(height=SIZE[0], width=SIZE[1], low=0.0, high=1.0, classes=classes)
     held = ImageSet.from_arrays(images.transpose(0, 2, 3, 1), labels)
     return mt.release(held, schema, epsilon=epsilon, delta=DELTA, kind=kind)
 

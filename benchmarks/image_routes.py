@@ -122,7 +122,7 @@ def _components(images: np.ndarray, *, aligned: bool) -> np.ndarray:
 
 
 def _schema(aligned: bool) -> ImageSchema:
-    return ImageSchema(height=28, width=28, classes=tuple(range(10)), aligned=aligned, edges=False)
+    return ImageSchema(height=28, width=28, classes=tuple(range(10)), aligned=aligned)
 
 
 def _strokes(

@@ -10,20 +10,20 @@ from mnist_page import INFINITE, spread
 from results import FOLDER
 
 MEANINGS = {
-    "aggregates": "low frequencies alone (`edges: false`)",
+    "aggregates": "what `microtome fit` does",
     "aggregates, not refined": "the same, `steps: 0`",
     "frames": "`aligned: true`",
     "frames, not refined": "`aligned: true`, `steps: 0`",
     "8 cells": "eight Gaussians a class, one covariance; no noise, not refined",
     "frames, 8 cells": "the same of aligned images",
     "frames, 32 cells": "thirty-two of aligned images",
-    "edges": "what `microtome fit` does: components and edges, twice the variance, moved a little",
+    "edges": "`edges: true`: components and edges, twice the variance, moved a little",
     "edges, drawn as released": "the same with `spread: 1`",
     "edges, drawn wider": "the same with `spread: 3`",
     "edges, not moved": "the same with `movement: 0`",
     "edges, drawn as released, not moved": "the same with `spread: 1`, `movement: 0`",
     "edges, moved farther": "the same with `movement: 1.5`",
-    "edges, 60,000 images": "what `microtome fit` does, 60,000 images, half the epochs",
+    "edges, 60,000 images": "`edges: true`, 60,000 images, half the epochs",
     "judge of components": "no images: a Gaussian a class as the classifier",
     "judge of frames": "the same of aligned images",
     "judge of edges": "the same of edges alone, by 16 places and 8 directions",

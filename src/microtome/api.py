@@ -38,7 +38,6 @@ from microtome.private import (
     require_confirmed,
 )
 from microtome.private.arrow_stream import is_of_data_sets
-from microtome.private.image_plan import measured
 from microtome.private.image_rows import open_images
 from microtome.private.spool import is_read_once, read_again
 from microtome.private.stored_file import local_files, names_one_place
@@ -258,7 +257,7 @@ def _opened(
             raise ParameterError("anyway and like are for tables; there is no forecast and no codebook of images")
         case ImageSchema():
             foresee_images(settings, tell=run.tell)
-            return ImageSource(images=PrivateImages(open_images(source), measured(settings, schema)))
+            return ImageSource(images=PrivateImages(open_images(source), schema))
         case _:
             raise ParameterError(
                 f"schema is {type(schema).__name__}; it must be a Schema, a LinkedSchema, an ImageSchema, or a path; "

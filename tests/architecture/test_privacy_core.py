@@ -13,9 +13,8 @@ is what engines stand on; by 70 when rows became something that others write; an
 several columns halved the time of counting, and the ledger began to tell people from rows. The second grew by 34 when
 rows of many weights became one file. Engines grew by half, and the first tier by 66, when people with several rows
 could be counted by them too. The first grew by 50 when few records went to the target first, and common numbers were
-looked for as keenly as they could show; drafting by 32 when it told of codes far from all other numbers. The second and
-images grew by 7 when edges of images became a part of what aggregates measure, and of no records. The first
-grew by 53 and engines by 56 when keys that only their spelling tells apart were found out, wherever they are."""
+looked for as keenly as they could show; drafting by 32 when it told of codes far from all other numbers. Images grew by
+5 when edges of images became a part of what aggregates measure, and were refused for records. The first grew by 53 and engines by 56 when keys that only their spelling tells apart were found out, wherever they are."""
 
 
 @pytest.mark.parametrize("tier", TIERS)

@@ -1,5 +1,7 @@
 """Edges of images: they tell directions and places apart, are an image's own, and the generator's are the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from microtome.images.edges import DIRECTIONS, EDGE_DIM, PLACES, nearness
 from microtome.images.image_schema import schema_of_layout
 
 SIDE = 28
-CODE = ImageCode(ImageSchema(height=SIDE, width=SIDE, low=0.0, high=1.0, classes=(0, 1), components=30))
+CODE = ImageCode(ImageSchema(height=SIDE, width=SIDE, low=0.0, high=1.0, classes=(0, 1), components=30, edges=True))
 
 
 def bars(number: int) -> np.ndarray:
@@ -50,9 +52,11 @@ def test_a_place_never_counts_a_pixel_for_more_than_it_is() -> None:
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_the_code_has_components_first_and_then_weighted_edges(channels: int) -> None:
-    schema = ImageSchema(height=16, width=20, channels=channels, low=-1.0, high=3.0, classes=(0, 1), components=30)
+    schema = ImageSchema(
+        height=16, width=20, channels=channels, low=-1.0, high=3.0, classes=(0, 1), components=30, edges=True
+    )
     pixels = np.random.default_rng(0).uniform(-1, 3, (7, *schema.shape))
-    code, plain = ImageCode(schema), ImageCode(schema.without_edges())
+    code, plain = ImageCode(schema), ImageCode(replace(schema, edges=False))
     rows = code.encode(pixels)
     assert rows.shape == (7, schema.dim) == (7, 30 * channels + EDGE_DIM)
     np.testing.assert_array_equal(rows[:, :-EDGE_DIM], plain.encode(pixels))
@@ -81,17 +85,13 @@ def test_the_generator_sees_the_same_edges_with_gradients() -> None:
     assert torch.isfinite(images.grad).all()
 
 
-def test_edges_are_measured_where_they_help_unless_it_is_said() -> None:
-    labelled = {"classes": (0, 1)}
-    assert ImageSchema(height=16, width=16, **labelled).edges is True
-    assert ImageSchema(height=16, width=16).edges is False
-    assert ImageSchema(height=15, width=28, **labelled).edges is False
-    assert ImageSchema(height=28, width=28, aligned=True, **labelled).edges is False
-    assert ImageSchema(height=8, width=8, edges=True).dim == 38 + EDGE_DIM
-    drafted = schema_of_layout((28, 28, 1), "uint8", (0, 1))
-    assert ImageSchema.from_dict(drafted.to_dict()) == drafted
-    older = {key: value for key, value in drafted.to_dict().items() if key != "edges"}
-    assert ImageSchema.from_dict(older) == drafted.without_edges()
+def test_edges_are_measured_where_the_schema_says_so() -> None:
+    plain = schema_of_layout((28, 28, 1), "uint8", (0, 1))
+    assert not plain.edges
+    assert ImageSchema.from_dict(CODE.schema.to_dict()) == CODE.schema
+    older = {key: value for key, value in plain.to_dict().items() if key != "edges"}
+    assert ImageSchema.from_dict(older) == plain
+    assert (CODE.schema.dim, plain.dim) == (30 + EDGE_DIM, 100)
 
 
 def test_movement_goes_no_further_than_it_says_and_none_is_none() -> None:

@@ -195,7 +195,7 @@ def test_tables_of_three_columns(num_rows: int) -> None:
 IMAGE_SCHEMAS = [
     ImageSchema(height=28, width=28, low=0.0, high=1.0, components=components, classes=(0, 1, 2), **options)
     for components, options in (
-        (2, {"edges": False}), (100, {"edges": False}), (20, {"aligned": True}), (20, {"edges": True}),
+        (2, {}), (100, {}), (20, {"aligned": True}), (20, {"edges": True}),
     )
 ]  # fmt: skip
 

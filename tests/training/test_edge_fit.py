@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from microtome.errors import ParameterError
+import microtome as mt
+from microtome.adaptation.target_moments import TargetMoments
+from microtome.errors import ModelError, ParameterError
 from microtome.generators.image import ImageGenerator, ImageNetworkSettings
 from microtome.images import ImageCode, ImageSchema, ImageSet
 from microtome.images.edges import EDGE_DIM
@@ -20,7 +22,7 @@ from microtome.training.image_tone import light_of
 from support import publish_images
 
 SIDE = 16
-SCHEMA = ImageSchema(height=SIDE, width=SIDE, classes=("upright", "lying"), components=40)
+SCHEMA = ImageSchema(height=SIDE, width=SIDE, classes=("upright", "lying"), components=40, edges=True)
 SETTINGS = ImageFitSettings(
     network=ImageNetworkSettings(spread=1.0, movement=0.0), steps=80, batch_size=64, check_every=40
 )
@@ -129,14 +131,17 @@ def test_an_interrupted_fit_goes_on_as_if_it_had_not_been(release: ImageRelease,
         torch.testing.assert_close(resumed[name], values, msg=name)
 
 
-def test_rows_of_records_go_without_edges() -> None:
-    import microtome as mt
+def test_rows_of_records_have_no_edges() -> None:
+    with pytest.raises(ParameterError, match="rows of records hold no edges"):
+        mt.release(bars(60), SCHEMA, epsilon=5.0, delta=1e-5, kind="records")
 
-    images = bars(60)
-    rows = mt.release(images, SCHEMA, epsilon=5.0, delta=1e-5, kind="records")
-    assert SCHEMA.edges
-    assert rows.schema == SCHEMA.without_edges()
-    assert mt.release(images, SCHEMA, epsilon=5.0, delta=1e-5).schema == SCHEMA
+
+def test_adaptation_refuses_edges(tmp_path: Path) -> None:
+    schema = replace(SCHEMA, classes=None)
+    images = ImageSet.from_arrays(bars(60).pixels)
+    release = publish_images(images, schema, tmp_path / "plain", kind=ReleaseKind.AGGREGATES)
+    with pytest.raises(ModelError, match="edges: false"):
+        TargetMoments.of_release(release)
 
 
 def test_differences_of_classes_are_kept_as_far_as_they_stand_out() -> None:

@@ -7,7 +7,7 @@ and types are of a table. Classes and ranges are declared.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,6 @@ MOST_COMPONENTS = 100
 MOST_NUMBERS = 2**26
 """Numbers an image: beyond it, the basis of the code fits in no memory."""
 _SHARE_OF_PIXELS = 0.6
-_SIDE_WITH_EDGES = 16
-"""Pixels a side from which labelled images have edges unless declared otherwise."""
 _KEYS = frozenset([KEY, "height", "width", "channels", "range", "mean", "classes", "components", "aligned", "edges"])
 _RANGES = {
     "uint8": (0.0, 255.0),
@@ -62,7 +60,7 @@ class ImageSchema:
             slant and size. For many images of bright objects on a dark ground that differ in these; images that
             were brought to one size and place lose by it, and photographs have no such frame.
         edges: Whether aggregates measure edges too (``microtome.images.edges``), from which sharper images are drawn.
-            By default for labelled images of 16 pixels a side or more that are not aligned.
+            For drawn strokes and outlines; images whose shades tell them apart lose by it.
     """
 
     height: int
@@ -74,7 +72,7 @@ class ImageSchema:
     classes: tuple[Label, ...] | None = None
     components: int | None = None
     aligned: bool = False
-    edges: bool | None = None
+    edges: bool = False
 
     def __post_init__(self) -> None:
         for name in ("height", "width", "channels"):
@@ -103,18 +101,15 @@ class ImageSchema:
             raise SchemaError(f"aligned is {self.aligned!r}; it must be true or false")
         if not 1 <= self.num_components <= most:
             raise SchemaError(f"components is {self.components}; it must be from 1 to the {most} pixels of a channel")
-        self._settle_edges()
+        self._check_edges()
 
-    def _settle_edges(self) -> None:
+    def _check_edges(self) -> None:
         side = min(self.height, self.width)
-        if self.edges is None:
-            usual = self.classes is not None and side >= _SIDE_WITH_EDGES and not self.aligned
-            object.__setattr__(self, "edges", usual)
-        elif not isinstance(self.edges, bool):
+        if not isinstance(self.edges, bool):
             raise SchemaError(f"edges is {self.edges!r}; it must be true or false")
-        elif self.edges and side < SMALLEST_SIDE:
+        if self.edges and side < SMALLEST_SIDE:
             raise SchemaError(f"edges of images need {SMALLEST_SIDE} pixels a side or more; these have {side}")
-        elif self.edges and self.aligned:
+        if self.edges and self.aligned:
             raise SchemaError("edges are of images that are not aligned: declare one of the two")
 
     @property
@@ -138,10 +133,6 @@ class ImageSchema:
         """Length of an encoded image."""
         beyond = (POSE_DIM if self.aligned else 0) + (EDGE_DIM if self.edges else 0)
         return self.num_components * self.channels + beyond
-
-    def without_edges(self) -> ImageSchema:
-        """The same of images whose edges are not measured."""
-        return replace(self, edges=False)
 
     def class_indices(self, labels: NDArray[Any]) -> NDArray[np.int64]:
         """Position of each label among the classes, −1 where it is none."""

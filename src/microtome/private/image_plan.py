@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from scipy.stats import binom
 
 from microtome.accounting import Event, FailureEvent, GaussianEvent
+from microtome.errors import ParameterError
 from microtome.images import ImageSchema
 from microtome.private.plan import ROUNDING, SlicePlan, unit_noise
 from microtome.private.randomness import LATTICE_GAP, noise_quantile
@@ -61,15 +62,6 @@ class MomentPlan:
     events: tuple[Event, ...]
 
 
-def measured(settings: PrivacySettings, schema: ImageSchema) -> ImageSchema:
-    """The schema of what is measured: edges are of aggregates, and rows, each with its own noise, go without."""
-    match settings.kind:
-        case ReleaseKind.AGGREGATES:
-            return schema
-        case ReleaseKind.RECORDS:
-            return schema.without_edges()
-
-
 def plan_image_profile(settings: PrivacySettings) -> ImageProfilePlan:
     """The profile's share of the budget."""
     changed = 2 * settings.neighbours.cells_changed
@@ -100,6 +92,10 @@ def plan_image_slices(settings: PrivacySettings, schema: ImageSchema, spent: Seq
     Blanking an image turns its row into a null row of the same class. Replacing it moves a row by at most 2 within a
     class, or by 1 in each of two.
     """
+    if schema.edges:
+        raise ParameterError(
+            "rows of records hold no edges: release aggregates, or say 'edges: false' in the schema of the images"
+        )
     law = settings.direction_law(schema.dim)
     failures = (
         FailureEvent(probability=2 * law.count * ROUNDING, reason="rounding of the slices"),
