@@ -101,3 +101,13 @@ def test_a_bucket_is_looked_into_before_a_number_in_it_could_fail_to_show() -> N
     assert looked(720.0) > 0.85
     assert looked(threshold) > 0.4
     assert looked(0.0) < 0.15, "in vain"
+
+
+def test_chance_among_many_records_is_not_taken_for_common_numbers() -> None:
+    """Of 10⁸ records that share no number, buckets differ by more than the noise: few are looked into, and rarely."""
+    rng, scale, expected = np.random.default_rng(0), 86.1, 10**8 / 4_096
+    counts = rng.poisson(expected, (400, 4_096)) + rng.normal(0.0, scale, (400, 4_096))
+    assert np.mean([full_buckets(one, scale) is not None for one in counts]) < 0.15
+    counts[:, 7] += 0.001 * 10**8
+    found = [full_buckets(one, scale) for one in counts]
+    assert all(full is not None and full[7] and full.mean() < 0.03 for full in found)

@@ -6,6 +6,7 @@ questions are those that a column without bounds is asked too: whether many reco
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,10 +32,13 @@ Floats = NDArray[np.float64]
 
 
 def full_buckets(counts: Floats, scale: float) -> NDArray[np.bool_] | None:
-    """The buckets in which to look for common numbers; ``None`` where none stands out."""
-    above = counts - counts.mean()
+    """The buckets in which to look for common numbers; ``None`` where none stands out.
+
+    Numbers that nobody shares fall into buckets by chance, which with many records differ by more than the noise.
+    """
+    above, spread = counts - counts.mean(), math.hypot(scale, math.sqrt(max(float(counts.mean()), 0.0)))
     heavy = float(norm.isf(_IN_VAIN / len(counts)))
-    return above > _CANDIDATE * scale if (above > heavy * scale).any() else None
+    return above > _CANDIDATE * spread if (above > heavy * spread).any() else None
 
 
 def common_numbers(values: list[Any], counts: Floats, total: float, low: float, high: float) -> tuple[float, ...]:
