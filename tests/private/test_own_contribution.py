@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from microtome.accounting import DirectionKind, Directions, Neighbours
 from microtome.adaptation.network import build_network
 from microtome.images import ImageCode, ImageSchema, ImageSet
-from microtome.private.aggregating import AggregateTally, plan_aggregates, plan_tables
+from microtome.private.aggregating import AggregateTally, level_groups, plan_aggregates, plan_tables
 from microtome.private.histograms import (
     NUM_BUCKETS,
     DenseHistogram,
@@ -31,10 +31,11 @@ from microtome.private.histograms import (
 )
 from microtome.private.image_rows import PrivateImages
 from microtome.private.image_tally import ImageCounts, MeanSums, MomentSums
+from microtome.private.level_tally import PairsAndTriples
 from microtome.private.plan import plan_profile
 from microtome.private.profile import Tally
 from microtome.private.profile_budget import ProfileBudget
-from microtome.private.searching import is_searched
+from microtome.private.searching import SearchPass, is_searched, start_search
 from microtome.private.second_round import TripleTally
 from microtome.private.slicing import SlicingMechanism, draw_directions
 from microtome.published import ReleaseKind
@@ -159,6 +160,22 @@ def test_search_for_numbers(make: Callable[[int], pa.Table], schema: Schema, num
 
 
 @pytest.mark.parametrize("num_rows", SIZES)
+def test_first_look_at_all_columns(num_rows: int) -> None:
+    """What is asked first, and what the profile will publish of declared columns, counted on the way."""
+    table, schema = people(num_rows), people_schema()
+
+    def tally(blocks: Sequence[np.ndarray]) -> Counts:
+        first = start_search(schema, BUDGET, lambda domains, left, counted: None)  # type: ignore[arg-type, return-value]
+        assert isinstance(first, SearchPass)
+        assert first.tally.declared
+        for rows in blocks:
+            first.add(table.take(pa.array(rows)))
+        return _all_counts([histogram for _, histogram in first.tally.questions])
+
+    check_own_contribution(tally, num_rows, num_rows // 2)
+
+
+@pytest.mark.parametrize("num_rows", SIZES)
 @pytest.mark.parametrize("options", [{}, {"pivot": "grade"}, {"focus": "grade"}])
 def test_tables_of_aggregates(num_rows: int, options: dict[str, str]) -> None:
     schema, wanted = people_schema(), PrivacySettings(epsilon=5.0, delta=1e-5, kind=ReleaseKind.AGGREGATES, **options)
@@ -167,12 +184,14 @@ def test_tables_of_aggregates(num_rows: int, options: dict[str, str]) -> None:
     codebook = profile.publish(left, FixedRandomness(), centred=True).codebook
     levels = levels_of(people(num_rows), codebook)
     tables = plan_aggregates(wanted, schema, codebook, plan_tables(wanted, schema, plan.events), 800.0)
+    groups = [level_groups(code) for code in codebook.codes]
 
     def tally(blocks: Sequence[np.ndarray]) -> Counts:
-        counted = AggregateTally(codebook, tables)
+        pairs, triples = AggregateTally(codebook, tables), TripleTally(groups, [(0, 1, 2)])
+        both = PairsAndTriples(pairs, triples)
         for rows in blocks:
-            counted.add(levels[rows])
-        return [counted.num_rows, counted._pairs()]
+            both.add(levels[rows])
+        return [pairs.num_rows, pairs._pairs(), triples._triples()]
 
     check_own_contribution(tally, num_rows, num_rows // 3)
 
