@@ -30,7 +30,7 @@ SCHEMA = ImageSchema(height=16, width=16, low=0.0, high=1.0, components=40)
 LOOK = {"log height": -0.3, "right": 0.15, "slant": 0.25}
 """How the target differs from the source: flatter, further right, slanted."""
 SETTINGS = replace(QUICK, epochs=6, align_from=6, images_per_epoch=None)
-FAR = 8.0
+FAR = 12.0
 """Standard deviations that no number is off by, whatever the noise."""
 Published = Callable[..., ImageRelease]
 

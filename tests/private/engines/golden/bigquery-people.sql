@@ -6,7 +6,7 @@ FROM (
   SELECT
     CASE
       WHEN (
-        CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')) AS BYTES) = CAST('' AS BYTES)
+        CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v                 　​‌‍⁠﻿')) AS BYTES) = CAST('' AS BYTES)
       )
       THEN NULL
       ELSE CAST(whose AS BYTES)
@@ -34,15 +34,19 @@ FROM (
     SELECT
       CASE
         WHEN (
-          CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')) AS BYTES) = CAST('' AS BYTES)
+          CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v                 　​‌‍⁠﻿')) AS BYTES) = CAST('' AS BYTES)
         )
         THEN NULL
         ELSE CAST(whose AS BYTES)
       END AS person,
       CAST(REGEXP_REPLACE(
-        LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')),
-        '^[+]?(-?)0*([0-9]+)([.]0*)?$',
-        '\\1\\2'
+        REGEXP_REPLACE(
+          LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v                 　​‌‍⁠﻿')),
+          '^[+]?(-?)0*([0-9]+)([.]0*)?$',
+          '\\1\\2'
+        ),
+        '^-0$',
+        '0'
       ) AS BYTES) AS plain
     FROM (
       SELECT
@@ -89,7 +93,7 @@ FROM (
         named.*,
         CASE
           WHEN (
-            CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')) AS BYTES) = CAST('' AS BYTES)
+            CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v                 　​‌‍⁠﻿')) AS BYTES) = CAST('' AS BYTES)
           )
           THEN NULL
           ELSE CAST(whose AS BYTES)
@@ -190,7 +194,7 @@ FROM (
             named.*,
             CASE
               WHEN (
-                CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')) AS BYTES) = CAST('' AS BYTES)
+                CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v                 　​‌‍⁠﻿')) AS BYTES) = CAST('' AS BYTES)
               )
               THEN NULL
               ELSE CAST(whose AS BYTES)
@@ -360,7 +364,7 @@ FROM (
                     named.*,
                     CASE
                       WHEN (
-                        CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')) AS BYTES) = CAST('' AS BYTES)
+                        CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v                 　​‌‍⁠﻿')) AS BYTES) = CAST('' AS BYTES)
                       )
                       THEN NULL
                       ELSE CAST(whose AS BYTES)
@@ -546,7 +550,7 @@ FROM (
                         named.*,
                         CASE
                           WHEN (
-                            CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v ')) AS BYTES) = CAST('' AS BYTES)
+                            CAST(LOWER(TRIM(NORMALIZE(whose, NFC), ' \t\n\r\f\v                 　​‌‍⁠﻿')) AS BYTES) = CAST('' AS BYTES)
                           )
                           THEN NULL
                           ELSE CAST(whose AS BYTES)

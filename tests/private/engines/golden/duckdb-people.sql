@@ -7,7 +7,7 @@ FROM (
     CASE
       WHEN (
         CAST(ENCODE(LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
- '))) AS BLOB) = CAST(ENCODE('') AS BLOB)
+                 　​‌‍⁠﻿'))) AS BLOB) = CAST(ENCODE('') AS BLOB)
       )
       THEN NULL
       ELSE CAST(ENCODE(whose) AS BLOB)
@@ -36,17 +36,21 @@ FROM (
       CASE
         WHEN (
           CAST(ENCODE(LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
- '))) AS BLOB) = CAST(ENCODE('') AS BLOB)
+                 　​‌‍⁠﻿'))) AS BLOB) = CAST(ENCODE('') AS BLOB)
         )
         THEN NULL
         ELSE CAST(ENCODE(whose) AS BLOB)
       END AS person,
       CAST(ENCODE(
         REGEXP_REPLACE(
-          LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
- ')),
-          '^[+]?(-?)0*([0-9]+)([.]0*)?$',
-          '\1\2'
+          REGEXP_REPLACE(
+            LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
+                 　​‌‍⁠﻿')),
+            '^[+]?(-?)0*([0-9]+)([.]0*)?$',
+            '\1\2'
+          ),
+          '^-0$',
+          '0'
         )
       ) AS BLOB) AS plain
     FROM (
@@ -93,7 +97,7 @@ FROM (
         CASE
           WHEN (
             CAST(ENCODE(LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
- '))) AS BLOB) = CAST(ENCODE('') AS BLOB)
+                 　​‌‍⁠﻿'))) AS BLOB) = CAST(ENCODE('') AS BLOB)
           )
           THEN NULL
           ELSE CAST(ENCODE(whose) AS BLOB)
@@ -195,7 +199,7 @@ FROM (
             CASE
               WHEN (
                 CAST(ENCODE(LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
- '))) AS BLOB) = CAST(ENCODE('') AS BLOB)
+                 　​‌‍⁠﻿'))) AS BLOB) = CAST(ENCODE('') AS BLOB)
               )
               THEN NULL
               ELSE CAST(ENCODE(whose) AS BLOB)
@@ -380,7 +384,7 @@ FROM (
                     CASE
                       WHEN (
                         CAST(ENCODE(LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
- '))) AS BLOB) = CAST(ENCODE('') AS BLOB)
+                 　​‌‍⁠﻿'))) AS BLOB) = CAST(ENCODE('') AS BLOB)
                       )
                       THEN NULL
                       ELSE CAST(ENCODE(whose) AS BLOB)
@@ -581,7 +585,7 @@ FROM (
                         CASE
                           WHEN (
                             CAST(ENCODE(LOWER(TRIM(NFC_NORMALIZE(whose), ' 	
- '))) AS BLOB) = CAST(ENCODE('') AS BLOB)
+                 　​‌‍⁠﻿'))) AS BLOB) = CAST(ENCODE('') AS BLOB)
                           )
                           THEN NULL
                           ELSE CAST(ENCODE(whose) AS BLOB)

@@ -9,7 +9,7 @@ FROM (
         (
           LOWER(
             TRIM(' 	
- ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+                 　​‌‍⁠﻿' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
           ) COLLATE "C"
         ) = (
           '' COLLATE "C"
@@ -46,7 +46,7 @@ FROM (
           (
             LOWER(
               TRIM(' 	
- ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+                 　​‌‍⁠﻿' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
             ) COLLATE "C"
           ) = (
             '' COLLATE "C"
@@ -59,12 +59,16 @@ FROM (
       END AS person,
       (
         REGEXP_REPLACE(
-          LOWER(
-            TRIM(' 	
- ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+          REGEXP_REPLACE(
+            LOWER(
+              TRIM(' 	
+                 　​‌‍⁠﻿' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+            ),
+            '^[+]?(-?)0*([0-9]+)([.]0*)?$',
+            '\1\2'
           ),
-          '^[+]?(-?)0*([0-9]+)([.]0*)?$',
-          '\1\2'
+          '^-0$',
+          '0'
         ) COLLATE "C"
       ) AS plain
     FROM (
@@ -117,7 +121,7 @@ FROM (
             (
               LOWER(
                 TRIM(' 	
- ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+                 　​‌‍⁠﻿' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
               ) COLLATE "C"
             ) = (
               '' COLLATE "C"
@@ -231,7 +235,7 @@ FROM (
                 (
                   LOWER(
                     TRIM(' 	
- ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+                 　​‌‍⁠﻿' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
                   ) COLLATE "C"
                 ) = (
                   '' COLLATE "C"
@@ -428,7 +432,7 @@ FROM (
                         (
                           LOWER(
                             TRIM(' 	
- ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+                 　​‌‍⁠﻿' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
                           ) COLLATE "C"
                         ) = (
                           '' COLLATE "C"
@@ -641,7 +645,7 @@ FROM (
                             (
                               LOWER(
                                 TRIM(' 	
- ' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
+                 　​‌‍⁠﻿' FROM CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN NORMALIZE(whose, NFC) ELSE whose END)
                               ) COLLATE "C"
                             ) = (
                               '' COLLATE "C"

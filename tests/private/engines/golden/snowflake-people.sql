@@ -6,7 +6,7 @@ FROM (
   SELECT
     CASE
       WHEN (
-        TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), 'UTF-8') = TO_BINARY('', 'UTF-8')
+        TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b                 　​‌‍⁠﻿')), 'UTF-8') = TO_BINARY('', 'UTF-8')
       )
       THEN NULL
       ELSE TO_BINARY(whose, 'UTF-8')
@@ -34,13 +34,21 @@ FROM (
     SELECT
       CASE
         WHEN (
-          TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), 'UTF-8') = TO_BINARY('', 'UTF-8')
+          TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b                 　​‌‍⁠﻿')), 'UTF-8') = TO_BINARY('', 'UTF-8')
         )
         THEN NULL
         ELSE TO_BINARY(whose, 'UTF-8')
       END AS person,
       TO_BINARY(
-        REGEXP_REPLACE(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), '^[+]?(-?)0*([0-9]+)([.]0*)?$', '\\1\\2'),
+        REGEXP_REPLACE(
+          REGEXP_REPLACE(
+            LOWER(TRIM(whose, ' \t\n\r\f\x0b                 　​‌‍⁠﻿')),
+            '^[+]?(-?)0*([0-9]+)([.]0*)?$',
+            '\\1\\2'
+          ),
+          '^-0$',
+          '0'
+        ),
         'UTF-8'
       ) AS plain
     FROM (
@@ -89,7 +97,7 @@ FROM (
         named.*,
         CASE
           WHEN (
-            TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), 'UTF-8') = TO_BINARY('', 'UTF-8')
+            TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b                 　​‌‍⁠﻿')), 'UTF-8') = TO_BINARY('', 'UTF-8')
           )
           THEN NULL
           ELSE TO_BINARY(whose, 'UTF-8')
@@ -191,7 +199,7 @@ FROM (
             named.*,
             CASE
               WHEN (
-                TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), 'UTF-8') = TO_BINARY('', 'UTF-8')
+                TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b                 　​‌‍⁠﻿')), 'UTF-8') = TO_BINARY('', 'UTF-8')
               )
               THEN NULL
               ELSE TO_BINARY(whose, 'UTF-8')
@@ -362,7 +370,7 @@ FROM (
                     named.*,
                     CASE
                       WHEN (
-                        TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), 'UTF-8') = TO_BINARY('', 'UTF-8')
+                        TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b                 　​‌‍⁠﻿')), 'UTF-8') = TO_BINARY('', 'UTF-8')
                       )
                       THEN NULL
                       ELSE TO_BINARY(whose, 'UTF-8')
@@ -549,7 +557,7 @@ FROM (
                         named.*,
                         CASE
                           WHEN (
-                            TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b ')), 'UTF-8') = TO_BINARY('', 'UTF-8')
+                            TO_BINARY(LOWER(TRIM(whose, ' \t\n\r\f\x0b                 　​‌‍⁠﻿')), 'UTF-8') = TO_BINARY('', 'UTF-8')
                           )
                           THEN NULL
                           ELSE TO_BINARY(whose, 'UTF-8')

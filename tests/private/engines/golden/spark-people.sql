@@ -6,7 +6,7 @@ FROM (
   SELECT
     CASE
       WHEN (
-        CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)) AS BINARY) = CAST('' AS BINARY)
+        CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013                 　​‌‍⁠﻿' FROM whose)) AS BINARY) = CAST('' AS BINARY)
       )
       THEN NULL
       ELSE CAST(whose AS BINARY)
@@ -34,15 +34,19 @@ FROM (
     SELECT
       CASE
         WHEN (
-          CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)) AS BINARY) = CAST('' AS BINARY)
+          CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013                 　​‌‍⁠﻿' FROM whose)) AS BINARY) = CAST('' AS BINARY)
         )
         THEN NULL
         ELSE CAST(whose AS BINARY)
       END AS person,
       CAST(REGEXP_REPLACE(
-        LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)),
-        '^[+]?(-?)0*([0-9]+)([.]0*)?$',
-        '$1$2'
+        REGEXP_REPLACE(
+          LOWER(TRIM(BOTH ' \t\n\r\014\013                 　​‌‍⁠﻿' FROM whose)),
+          '^[+]?(-?)0*([0-9]+)([.]0*)?$',
+          '$1$2'
+        ),
+        '^-0$',
+        '0'
       ) AS BINARY) AS plain
     FROM (
       SELECT
@@ -90,7 +94,7 @@ FROM (
         named.*,
         CASE
           WHEN (
-            CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)) AS BINARY) = CAST('' AS BINARY)
+            CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013                 　​‌‍⁠﻿' FROM whose)) AS BINARY) = CAST('' AS BINARY)
           )
           THEN NULL
           ELSE CAST(whose AS BINARY)
@@ -189,7 +193,7 @@ FROM (
             named.*,
             CASE
               WHEN (
-                CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)) AS BINARY) = CAST('' AS BINARY)
+                CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013                 　​‌‍⁠﻿' FROM whose)) AS BINARY) = CAST('' AS BINARY)
               )
               THEN NULL
               ELSE CAST(whose AS BINARY)
@@ -357,7 +361,7 @@ FROM (
                     named.*,
                     CASE
                       WHEN (
-                        CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)) AS BINARY) = CAST('' AS BINARY)
+                        CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013                 　​‌‍⁠﻿' FROM whose)) AS BINARY) = CAST('' AS BINARY)
                       )
                       THEN NULL
                       ELSE CAST(whose AS BINARY)
@@ -541,7 +545,7 @@ FROM (
                         named.*,
                         CASE
                           WHEN (
-                            CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013 ' FROM whose)) AS BINARY) = CAST('' AS BINARY)
+                            CAST(LOWER(TRIM(BOTH ' \t\n\r\014\013                 　​‌‍⁠﻿' FROM whose)) AS BINARY) = CAST('' AS BINARY)
                           )
                           THEN NULL
                           ELSE CAST(whose AS BINARY)
