@@ -43,12 +43,12 @@ class Contest:
 
 
 def contests(comparison: Comparison, epsilon: float) -> Iterator[Contest]:
-    """Every metric on every task that two private methods or more have."""
+    """Every metric on every task that our method has, and another private one."""
     for metric in METRICS:
         for task in comparison.tasks:
             rows = [row for row in comparison.rows(task, epsilon) if METHODS[row.method].uses_epsilon]
             contest = Contest(task=task, metric=metric, rows=tuple(row for row in rows if row.values(metric)))
-            if len(contest.rows) > 1:
+            if len(contest.rows) > 1 and any(row.method == OURS for row in contest.rows):
                 order = sorted(contest.rows, key=contest.value, reverse=metric not in LOWER_IS_BETTER)
                 yield Contest(task=task, metric=metric, rows=tuple(order))
 
@@ -68,7 +68,7 @@ def points(comparisons: list[Comparison]) -> list[str]:
 def _who_wins(comparison: Comparison) -> Iterator[str]:
     for epsilon in WHOLE_TABLES:
         held = list(contests(comparison, epsilon)) if epsilon in comparison.epsilons else []
-        if not any(row.method == OURS for contest in held for row in contest.rows):
+        if not held:
             continue
         won = [contest for contest in held if contest.best.method == OURS]
         lost = [contest for contest in held if contest.best.method != OURS]
