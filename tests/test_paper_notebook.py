@@ -25,8 +25,9 @@ def test_it_runs_and_shows_what_it_says(tmp_path: Path) -> None:
         notebook = nbformat.read(NOTEBOOK, as_version=4)
     last = notebook.cells.pop()
     notebook.cells += [
-        nbformat.v4.new_code_cell("print([pair_error(m.sample(20_000)) < 1 for m in models.values()])"),
+        nbformat.v4.new_code_cell("print([bool(pair_error(m.sample(20_000)) < 1) for m in models.values()])"),
         last,
     ]
     done = NotebookClient(notebook, timeout=1800, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    assert done.cells[-2].outputs[0].text.strip() == "[True, True, True]"
+    printed = [one.text for one in done.cells[-2].outputs if one.output_type == "stream"]  # beside progress bars
+    assert "".join(printed).strip() == "[True, True, True]"
