@@ -12,6 +12,7 @@ from microtome.schema.margins import (
     _bins,
     category_levels,
     falling_tails,
+    filled_up,
     most_number_levels,
     number_levels,
     project_to_simplex,
@@ -70,6 +71,30 @@ def test_tails_fall_and_hold_hardly_any_noise() -> None:
     assert smooth.min() >= 0.0
     loud = np.full(10, 50.0)
     assert (falling_tails(loud, 1.0) == loud).all()
+
+
+def test_a_tail_ends_where_less_than_its_noise_is_left() -> None:
+    rng = np.random.default_rng(2)
+    ends = [np.flatnonzero(falling_tails(np.append(50.0, rng.normal(0.0, 1.0, 200)), 1.0))[-1] for _ in range(200)]
+    assert np.mean(np.array(ends) == 200) < 0.25, "two in three would reach the end if any positive sum did"
+
+
+def test_missing_mass_goes_where_records_are() -> None:
+    """Cells where nobody is would each get as much of it as full ones, if the nearest shares were taken."""
+    counts = np.concatenate([np.full(10, 90.0), np.zeros(90)])
+    assert filled_up(counts, 1000.0)[10:].sum() == 0.0
+    assert project_to_simplex(counts, 1000.0)[10:].sum() == pytest.approx(0.09)
+
+
+@given(counts=counts, total=st.floats(1.0, 500.0))
+def test_shares_that_are_filled_up_are_the_nearest_where_nothing_is_missing(
+    counts: NDArray[np.float64], total: float
+) -> None:
+    found = filled_up(counts, total)
+    assert (found >= 0.0).all()
+    assert found.sum() == pytest.approx(1.0, abs=1e-12)
+    if np.maximum(counts, 0.0).sum() > total:
+        assert np.allclose(found, project_to_simplex(counts, total))
 
 
 def test_a_thin_tail_keeps_its_mass() -> None:

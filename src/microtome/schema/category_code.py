@@ -16,7 +16,7 @@ from microtome.schema.cells import OTHER, CategoryCells
 from microtome.schema.column import Column
 from microtome.schema.column_code import LIKELY, UNKNOWN, CellCounts, ColumnCode, shared_parts, shares_of_kept
 from microtome.schema.kind import DTYPES
-from microtome.schema.margins import category_levels
+from microtome.schema.margins import category_levels, project_to_simplex
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,7 +101,7 @@ def _margins(
     if learns and cells.categories:
         place = len(cells.categories)
         kept[place] = counts[place] > LIKELY * noise_scale * math.sqrt(len(cells) - 1)
-    return shares_of_kept(cells, counts, kept, noise_scale, total)
+    return shares_of_kept(cells, counts, kept, noise_scale, total, project_to_simplex)
 
 
 def _check_cells(column: Column, cells: CategoryCells) -> None:

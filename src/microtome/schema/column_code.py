@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from microtome.errors import SchemaError
 from microtome.schema.cells import Cells
 from microtome.schema.column import Column
-from microtome.schema.margins import COARSE, Fineness, project_to_simplex, rare_share
+from microtome.schema.margins import COARSE, Fineness, rare_share
 from microtome.schema.rounding import Rounding
 from microtome.schema.rounding_classes import rounding_classes
 
@@ -168,13 +168,21 @@ class ColumnCode(ABC):
 
 
 def shares_of_kept(
-    cells: Cells, counts: NDArray[np.float64], kept: NDArray[np.bool_], noise_scale: float, total: float
+    cells: Cells,
+    counts: NDArray[np.float64],
+    kept: NDArray[np.bool_],
+    noise_scale: float,
+    total: float,
+    nearest: Callable[[NDArray[np.float64], float], NDArray[np.float64]],
 ) -> NDArray[np.float64]:
-    """Shares of cells, none for those that are not kept, nor for missing values that noise may have made."""
+    """Shares of cells, none for those that are not kept, nor for missing values that noise may have made.
+
+    ``nearest`` makes shares of the others.
+    """
     if cells.missing:
         kept[-1] = counts[-1] > CERTAIN * noise_scale
     margins = np.zeros(len(cells))
-    margins[kept] = project_to_simplex(counts[kept], total)
+    margins[kept] = nearest(counts[kept], total)
     return margins
 
 

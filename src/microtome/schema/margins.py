@@ -79,19 +79,39 @@ def project_to_simplex(counts: NDArray[np.float64], total: float) -> NDArray[np.
     return projected
 
 
+def filled_up(counts: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    """Shares of the cells of a line, the nearest that there are; what is missing goes to cells by what they hold.
+
+    The nearest shares of all would give every cell as much of what is missing: cells where nobody is too, and those
+    may be far away.
+    """
+    held = np.maximum(counts, 0.0)
+    return held / held.sum() if 0.0 < held.sum() <= total else project_to_simplex(counts, total)
+
+
 def falling_tails(counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
     """Counts that fall towards both ends beyond the outermost cells that stand out from the noise.
 
     There the counts are mostly noise, in cells that may be far away and wide: left as they are, a few false records
-    can double a column's standard deviation. Tails that fall, and are not negative, average the noise out.
+    can double a column's standard deviation. Tails that fall, and are not negative, average the noise out; they end
+    where what is left is less than its noise.
     """
     first, last = evidence(counts, noise_scale) or (0, len(counts))
     result = counts.copy()
-    if first > 0:
-        result[:first] = np.maximum(isotonic_regression(counts[:first]).x, 0.0)
-    if last < len(counts):
-        result[last:] = np.maximum(isotonic_regression(counts[last:], increasing=False).x, 0.0)
+    result[:first] = _falling(counts[:first][::-1], noise_scale)[::-1]
+    result[last:] = _falling(counts[last:], noise_scale)
     return result
+
+
+def _falling(tail: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
+    """The nearest counts that fall, as far as they stand out."""
+    if not len(tail):
+        return tail
+    fitted = isotonic_regression(tail, increasing=False)
+    firsts, lengths = fitted.blocks[:-1], np.diff(fitted.blocks)
+    clear = np.flatnonzero(fitted.x[firsts] * np.sqrt(lengths) > noise_scale)
+    end = 0 if not len(clear) else int(fitted.blocks[clear[-1] + 1])
+    return np.where(np.arange(len(tail)) < end, np.maximum(fitted.x, 0.0), 0.0)
 
 
 def category_levels(

@@ -18,7 +18,7 @@ from microtome.schema.cells import NumberCells, numbers_to_arrow
 from microtome.schema.column import Column
 from microtome.schema.column_code import LIKELY, UNKNOWN, CellCounts, ColumnCode, is_line, shared_parts, shares_of_kept
 from microtome.schema.domain import covering_range
-from microtome.schema.margins import falling_tails, number_levels
+from microtome.schema.margins import falling_tails, filled_up, number_levels
 from microtome.schema.rounding import RoundedCells, Rounding
 from microtome.schema.smoothing import smoothed
 
@@ -187,7 +187,7 @@ def _margins(
     counts[: cells.num_values] = falling_tails(*smoothed(counts[: cells.num_values], cells.edges, noise_scale))
     if learns:
         kept[: cells.num_values] = _are_held(cells, counts[: cells.num_values], noise_scale)
-    return shares_of_kept(cells, counts, kept, noise_scale, total)
+    return shares_of_kept(cells, counts, kept, noise_scale, total, filled_up)
 
 
 def _are_held(cells: NumberCells, counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.bool_]:
