@@ -221,6 +221,7 @@ CHOICES: dict[str, Callable[[Bench], Figures]] = {
     "one member": trained(members=1),
     "no smoothness": trained(smoothness=0.0),
     "one member, no smoothness": trained(members=1, smoothness=0.0),
+    "no likeness": trained(likeness=0.0),
 }
 
 

@@ -152,6 +152,7 @@ _WHOLE = (
     "one member",
     "no smoothness",
     "one member, no smoothness",
+    "no likeness",
 )
 _CHOICES = """
 California samples and Adult, ε = 1. Similarity (1 − total variation, mean over pairs of columns) between the true

@@ -29,6 +29,7 @@ from microtome.accounting import Neighbours
 from microtome.demo import population, population_schema
 from microtome.errors import ParameterError
 from microtome.generators import MixtureGenerator, MixtureSettings, RowLayout
+from microtome.generators.likeness import with_likeness
 from microtome.published import AggregatesRelease, ReleaseKind
 from microtome.published.second_moments import level_margins
 from microtome.schema import Column, Kind, Schema
@@ -264,7 +265,7 @@ def test_the_prior_keeps_noise_out(tmp_path: Path) -> None:
     errors = []
     for prior in (0.0, MixtureSettings().prior):
         settings, path = (
-            quick_mixture(mixture=MixtureSettings(components=64, prior=prior, smoothness=0.0)),
+            quick_mixture(mixture=MixtureSettings(components=64, prior=prior, smoothness=0.0, likeness=0.0)),
             tmp_path / f"run {prior}",
         )
         Trainer(release, settings, seed=0, checkpoint=path).fit()
@@ -322,3 +323,22 @@ def test_margins_by_class_are_computed_once_a_fit(make: Make, monkeypatch: pytes
         monkeypatch.setattr(module, "class_margins", counted)
     Trainer(make(), quick_mixture(steps=2), seed=0).fit()
     assert len(calls) == 1
+
+
+def test_the_quick_fit_is_the_same_when_a_run_is_resumed(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is made anew, from the seed: a resumed run has the kernels of the one that was interrupted."""
+    found = []
+
+    def noted(*given: Any) -> Any:
+        found.append(with_likeness(*given))
+        return found[-1]
+
+    monkeypatch.setattr("microtome.training.aggregates_objective.with_likeness", noted)
+    settings = quick_mixture(mixture=MixtureSettings(components=16))
+    for _ in range(2):
+        Trainer(make("none"), settings, seed=3, checkpoint=tmp_path / "run.ckpt").fit(resume=True)
+    assert len(found) == 2
+    for first, second in zip(*found, strict=True):
+        assert first is second is None or torch.equal(first, second)

@@ -45,13 +45,15 @@ class MixtureSettings:
         members: Parts of the components that are trained each by itself, under a split of the noise of its own, so
             that errors which they do not share average out; by default four, and one where the noise is small.
         smoothness: How much levels of numbers learn from those next to them (``smoothness``): 0 is not at all.
+        likeness: How much categories learn from those that are like them (``likeness``): 0 is not at all.
     """
 
     components: int | None = None
     start_spread: float = 1.0
     prior: float = 7.0
     members: int | None = None
-    smoothness: float = 0.5
+    smoothness: float = 0.8
+    likeness: float = 0.7
 
     def __post_init__(self) -> None:
         if self.components is not None and self.components < 1:
@@ -62,8 +64,9 @@ class MixtureSettings:
             raise ParameterError(f"prior={self.prior} must be finite and not negative")
         if self.members is not None and self.members < 1:
             raise ParameterError(f"members={self.members} must be at least 1")
-        if not 0.0 <= self.smoothness < 1.0:
-            raise ParameterError(f"smoothness={self.smoothness} must be at least 0 and below 1")
+        for name in ("smoothness", "likeness"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise ParameterError(f"{name}={getattr(self, name)} must be at least 0 and below 1")
 
     def count(self, clarity: float = 0.0) -> int:
         """How many components there are, given how many times all records exceed the noise of a table's cell.

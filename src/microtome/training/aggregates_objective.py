@@ -7,15 +7,24 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from microtome.generators import Generator, MixtureGenerator, RowLayout
+from microtome.generators.likeness import with_likeness
 from microtome.generators.smoothness import kernels
 from microtome.generators.splitting import Support, split, weigh_groups
+from microtome.progress import Progress, silent
 from microtome.published import AggregatesRelease
-from microtome.training.aggregate_losses import AggregateLoss, class_margins, class_shares
+from microtome.training.aggregate_losses import AggregateLoss, Floats, class_margins, class_shares
 from microtome.training.committee import Committee
+from microtome.training.loop import Loop
 from microtome.training.settings import FitSettings
 from microtome.training.table_objective import TableObjective
+
+Kernels = Sequence[Float[Tensor, "w w"] | None]
+_SKETCH_COMPONENTS, _SKETCH_MEMBERS, _SKETCH_STEPS = 512, 2, 120
+"""Of the quick fit that shows which categories are alike: a quarter of the time of the fit itself."""
 
 
 class AggregatesObjective(TableObjective):
@@ -29,6 +38,12 @@ class AggregatesObjective(TableObjective):
     mixture: MixtureGenerator | None = None
     supports: Sequence[Support] = ()
 
+    def meet(self, losses: Sequence[AggregateLoss]) -> None:
+        """Minimise the mean of these losses, one for each member of the mixture."""
+        tables = Committee(losses)
+        self.minimise(tables, tables.judge)
+        self.supports = tables.supports
+
     def finish(self) -> None:
         """Set the margins; cut what components blur."""
         super().finish()
@@ -39,43 +54,100 @@ class AggregatesObjective(TableObjective):
 
 
 def aggregates_objective(
-    release: AggregatesRelease, settings: FitSettings, seed: int, generator: Generator | None
+    release: AggregatesRelease,
+    settings: FitSettings,
+    seed: int,
+    generator: Generator | None,
+    progress: Progress = silent,
 ) -> TableObjective:
     """The built-in mixture, or a generator of one's own, against noisy tables."""
-    random, mixture, members = torch.Generator().manual_seed(seed), None, 1
-    exact = generator is None
     margins = class_margins(release)
-    clarity, by_class = _clarity(release), torch.tensor(margins, dtype=torch.float32)
-    if generator is None:
-        shape = settings.mixture
-        members = shape.count_members(clarity)
-        generator = mixture = MixtureGenerator(
-            RowLayout.of(release.codebook),
-            by_class,
-            replace(shape, components=shape.count(clarity), members=members),
-            pivot=release.pivot,
-            shares=torch.tensor(class_shares(release)),
-            kernels=kernels(release.codebook.codes, shape.smoothness),
-        )
-    pace = settings.pace(mixture=exact, clarity=clarity)
-    objective = AggregatesObjective(release, generator, pace, settings.batch_size, by_class, random)
-    losses = [
-        AggregateLoss(
-            release,
-            margins,
-            settings.loss,
-            held_out=settings.held_out,
-            batch_size=settings.batch_size,
-            prior=settings.mixture.prior,
-            exact=exact,
-            generator=random,
-        )
-        for _ in range(members)
-    ]
-    tables = Committee(losses)
-    objective.minimise(tables, tables.judge)
-    objective.mixture, objective.supports = mixture, tables.supports
+    if generator is not None:
+        return _of_own(release, settings, seed, margins, generator)
+    smooth = kernels(release.codebook.codes, settings.mixture.smoothness)
+    if settings.mixture.likeness > 0.0 and release.pivot is None and _has_alike(release, smooth):
+        sketch = _sketch(release, settings, seed, margins, smooth, progress)
+        smooth = with_likeness(smooth, sketch, settings.mixture.likeness)
+    return _of_mixture(release, settings, seed, margins, smooth)[0]
+
+
+def _of_own(
+    release: AggregatesRelease, settings: FitSettings, seed: int, margins: Floats, generator: Generator
+) -> AggregatesObjective:
+    objective = _objective(release, settings, seed, margins, generator)
+    objective.meet([_loss(release, settings, margins, objective.random, exact=False)])
     return objective
+
+
+def _of_mixture(
+    release: AggregatesRelease, settings: FitSettings, seed: int, margins: Floats, smooth: Kernels
+) -> tuple[AggregatesObjective, MixtureGenerator]:
+    shape, clarity = settings.mixture, _clarity(release)
+    members = shape.count_members(clarity)
+    mixture = MixtureGenerator(
+        RowLayout.of(release.codebook),
+        torch.tensor(margins, dtype=torch.float32),
+        replace(shape, components=shape.count(clarity), members=members),
+        pivot=release.pivot,
+        shares=torch.tensor(class_shares(release)),
+        kernels=smooth,
+    )
+    objective = _objective(release, settings, seed, margins, mixture)
+    objective.mixture = mixture
+    objective.meet([_loss(release, settings, margins, objective.random, exact=True) for _ in range(members)])
+    return objective, mixture
+
+
+def _objective(
+    release: AggregatesRelease, settings: FitSettings, seed: int, margins: Floats, generator: Generator
+) -> AggregatesObjective:
+    pace = settings.pace(mixture=isinstance(generator, MixtureGenerator), clarity=_clarity(release))
+    by_class, random = torch.tensor(margins, dtype=torch.float32), torch.Generator().manual_seed(seed)
+    return AggregatesObjective(release, generator, pace, settings.batch_size, by_class, random)
+
+
+def _loss(
+    release: AggregatesRelease, settings: FitSettings, margins: Floats, random: torch.Generator, *, exact: bool
+) -> AggregateLoss:
+    return AggregateLoss(
+        release,
+        margins,
+        settings.loss,
+        held_out=settings.held_out,
+        batch_size=settings.batch_size,
+        prior=settings.mixture.prior,
+        exact=exact,
+        generator=random,
+    )
+
+
+def _sketch(
+    release: AggregatesRelease,
+    settings: FitSettings,
+    seed: int,
+    margins: Floats,
+    smooth: Kernels,
+    progress: Progress,
+) -> MixtureGenerator:
+    """A mixture that was fitted quickly, which shows which categories are alike.
+
+    It has a random stream of its own and takes the same course whenever a run is resumed.
+    """
+    shape, clarity = settings.mixture, _clarity(release)
+    few = replace(shape, components=min(shape.count(clarity), _SKETCH_COMPONENTS), members=_SKETCH_MEMBERS)
+    steps = min(settings.pace(mixture=True, clarity=clarity).steps, _SKETCH_STEPS)
+    quick = replace(settings, mixture=few, steps=steps)
+    objective, mixture = _of_mixture(release, quick, seed, margins, smooth)
+    objective.stage = "likeness"
+    if not Loop(objective, run={}, progress=progress).run():
+        raise KeyboardInterrupt
+    return mixture
+
+
+def _has_alike(release: AggregatesRelease, smooth: Kernels) -> bool:
+    """Whether any column has categories that may be alike."""
+    blocks = release.codebook.blocks
+    return any(kernel is None and block.width > 2 for kernel, block in zip(smooth, blocks, strict=True))
 
 
 def _clarity(release: AggregatesRelease) -> float:

@@ -112,7 +112,7 @@ class Trainer:
             case RecordsRelease() as release, FitSettings() as settings:
                 return records_objective(release, settings, seed, self._generator)
             case AggregatesRelease() as release, FitSettings() as settings:
-                return aggregates_objective(release, settings, seed, self._generator)
+                return aggregates_objective(release, settings, seed, self._generator, self._progress)
             case ImageRelease() as images, ImageFitSettings() as how:
                 if self._generator is not None:
                     raise ParameterError("images have a generator of their own; leave generator out")
