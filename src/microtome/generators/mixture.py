@@ -45,7 +45,8 @@ class MixtureSettings:
         members: Parts of the components that are trained each by itself, under a split of the noise of its own, so
             that errors which they do not share average out; by default four, and one where the noise is small.
         smoothness: How much levels of numbers learn from those next to them (``smoothness``): 0 is not at all.
-        likeness: How much categories learn from those that are like them (``likeness``): 0 is not at all.
+        likeness: How much categories learn from those that are like them (``likeness``): 0 is not at all. None do where
+            the noise is small, or with a pivot.
     """
 
     components: int | None = None
@@ -82,9 +83,13 @@ class MixtureSettings:
         """Whether such tables feed more than the fewest components."""
         return replace(self, components=None).count(clarity) > _FEWEST
 
+    def sees_clearly(self, clarity: float) -> bool:
+        """Whether the noise of such tables is so small that nothing need be shared against it."""
+        return replace(self, components=None).count(clarity) == _MOST
+
     def count_members(self, clarity: float = 0.0) -> int:
         """How many members there are, given the same: where the noise is small one large mixture fits better."""
-        usual = 1 if replace(self, components=None).count(clarity) == _MOST else _MEMBERS
+        usual = 1 if self.sees_clearly(clarity) else _MEMBERS
         return min(usual if self.members is None else self.members, self.count(clarity))
 
 

@@ -64,10 +64,11 @@ def aggregates_objective(
     margins = class_margins(release)
     if generator is not None:
         return _of_own(release, settings, seed, margins, generator)
-    smooth = kernels(release.codebook.codes, settings.mixture.smoothness)
-    if settings.mixture.likeness > 0.0 and release.pivot is None and _has_alike(release, smooth):
+    shape = settings.mixture
+    smooth = kernels(release.codebook.codes, shape.smoothness)
+    if shape.likeness > 0.0 and not shape.sees_clearly(_clarity(release)) and _has_alike(release, smooth):
         sketch = _sketch(release, settings, seed, margins, smooth, progress)
-        smooth = with_likeness(smooth, sketch, settings.mixture.likeness)
+        smooth = with_likeness(smooth, sketch, shape.likeness)
     return _of_mixture(release, settings, seed, margins, smooth)[0]
 
 
@@ -145,9 +146,9 @@ def _sketch(
 
 
 def _has_alike(release: AggregatesRelease, smooth: Kernels) -> bool:
-    """Whether any column has categories that may be alike."""
+    """Whether any column has categories that may be alike, in all classes."""
     blocks = release.codebook.blocks
-    return any(kernel is None and block.width > 2 for kernel, block in zip(smooth, blocks, strict=True))
+    return release.pivot is None and any(kernel is None and block.width > 2 for kernel, block in zip(smooth, blocks, strict=True))
 
 
 def _clarity(release: AggregatesRelease) -> float:
