@@ -148,7 +148,9 @@ def _sketch(
 def _has_alike(release: AggregatesRelease, smooth: Kernels) -> bool:
     """Whether any column has categories that may be alike, in all classes."""
     blocks = release.codebook.blocks
-    return release.pivot is None and any(kernel is None and block.width > 2 for kernel, block in zip(smooth, blocks, strict=True))
+    return release.pivot is None and any(
+        kernel is None and block.width > 2 for kernel, block in zip(smooth, blocks, strict=True)
+    )
 
 
 def _clarity(release: AggregatesRelease) -> float:
