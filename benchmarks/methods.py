@@ -61,6 +61,12 @@ METHODS: dict[str, Entry] = {
         uses_epsilon=False,
         remark="Not private: the ceiling.",
     ),
+    "resampled": Entry(
+        title="real rows drawn anew",
+        place="baselines.margins:ResampledRows",
+        uses_epsilon=False,
+        remark="Not private: as many rows, with replacement. What a sample of the same people would get, by chance.",
+    ),
     "shuffled": Entry(
         title="independent columns, exact margins",
         place="baselines.margins:ShuffledColumns",

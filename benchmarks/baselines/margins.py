@@ -36,11 +36,19 @@ class RealRows:
         return {"private": False}
 
 
-class ShuffledColumns(RealRows):
-    """Every column shuffled by itself: exact margins, no dependence, no privacy."""
+class ResampledRows(RealRows):
+    """As many rows drawn from the real ones with replacement: what a metric gives to a sample of the same people."""
 
     def __init__(self, context: RunContext) -> None:
         self._seed = context.seed
+
+    def sample(self, num_rows: int) -> pd.DataFrame:
+        """The rows that were drawn."""
+        return self._frame.sample(num_rows, replace=True, random_state=self._seed)
+
+
+class ShuffledColumns(ResampledRows):
+    """Every column shuffled by itself: exact margins, no dependence, no privacy."""
 
     def sample(self, num_rows: int) -> pd.DataFrame:
         """The first rows after shuffling."""
