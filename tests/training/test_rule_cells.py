@@ -26,7 +26,7 @@ RULES = (
     "first <= last",
     {"zone": {"from": "town", "table": {"A": "x", "B": "y", "C": "y"}}},
 )
-LESS = 0.8
+LESS = 0.4
 """Share of the mass in forbidden cells that a small and noisy fit is left with, at most."""
 
 

@@ -26,6 +26,7 @@ from microtome.published import AggregatesRelease
 from microtome.published.second_moments import level_margins
 from microtome.published.table_margins import combined
 from microtome.schema import ColumnCode
+from microtome.training.rule_cells import forbidden_pairs
 
 CHARGE = 150.0
 """χ² for a share of records outside of the full cells that is as large as its standard error."""
@@ -61,6 +62,7 @@ class Certainty:
         counts = level_margins(release) * release.num_records
         blocks, codes = release.codebook.blocks, release.codebook.codes
         self._tie(release, num_entries)
+        self._forbid(release, num_entries)
         missing = {block.start: _missing_level(code) for block, code in zip(blocks, codes, strict=True)}
         for (a, left), (b, right) in combinations(enumerate(blocks), 2):
             rows, columns = slice(left.start, left.stop), slice(right.start, right.stop)
@@ -90,6 +92,16 @@ class Certainty:
             self._charges.append((rows, columns, torch.tensor(charge, dtype=torch.float32)))
             together = torch.tensor(tie.together)
             self.supports.append(Support(rows=rows, columns=columns, together=together, is_known=True))
+
+    def _forbid(self, release: AggregatesRelease, num_entries: int) -> None:
+        """What rules of the schema say: pairs of levels that no record has."""
+        forbidden, blocks = forbidden_pairs(release), release.codebook.blocks
+        for (a, left), (b, right) in combinations(enumerate(blocks), 2):
+            rows, columns = slice(left.start, left.stop), slice(right.start, right.stop)
+            shut, noise = forbidden[rows, columns], release.mechanism.pair_noise[a][b]
+            if shut.any() and noise > 0:
+                charge = shut * (CHARGE * release.num_records / (noise * np.sqrt((~shut).sum())) / num_entries)
+                self._charges.append((rows, columns, torch.tensor(charge, dtype=torch.float32)))
 
     def __call__(self, rows: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
         """What distributions of levels that weigh alike are charged."""
