@@ -116,3 +116,10 @@ def test_tables_too_wide_to_remember_are_drawn_all_the_same(monkeypatch: pytest.
         monkeypatch.setattr(pool, "MOST_UNITS", limit)
         assert not units_of([code(width) for width in WIDTHS])[0].are_cells
         assert error(*drawn_from(rows, np.random.default_rng(5))) < 0.2
+
+
+def test_only_wanted_columns_are_drawn() -> None:
+    units = units_of([code(width) for width in WIDTHS])
+    pool, wanted = Pool(levels=rows_of(2000), weights=np.ones(2000), units=units), [0, 2]
+    drawn = BalancedDraws(units, 2000, columns=wanted)(pool, 2000, np.random.default_rng(0))
+    assert [place for place, values in enumerate(drawn) if values.any()] == wanted

@@ -50,14 +50,17 @@ class BalancedDraws:
     Args:
         units: The units of every column.
         num_rows: How many rows will be drawn in all.
+        columns: The columns that are wanted, by default all; of others the first unit is given.
     """
 
-    def __init__(self, units: Sequence[Units], num_rows: int) -> None:
+    def __init__(self, units: Sequence[Units], num_rows: int, *, columns: Sequence[int] | None = None) -> None:
         widths = np.array([len(one) for one in units])
+        drawn = np.arange(len(units)) if columns is None else np.asarray(columns, dtype=np.int64)
         self._block_rows = int(np.clip(num_rows // _BLOCKS, _FEWEST_ROWS, _MOST_ROWS))
         self._starts: Ints = np.cumsum(widths) - widths
         self._size = int(widths.sum())
-        self._order = [int(column) for column in np.argsort(widths, kind="stable")[::-1] if widths[column] > 1]
+        widest_first = drawn[np.argsort(widths[drawn], kind="stable")[::-1]]
+        self._order = [int(column) for column in widest_first if widths[column] > 1]
         share = (_NONE_BALANCED - num_rows) / (_NONE_BALANCED - _ALL_BALANCED)
         is_narrow = self._size <= pools.MOST_UNITS and len(self._order) <= _MOST_COLUMNS
         self._share = float(np.clip(share, 0.0, 1.0)) if is_narrow else 0.0
@@ -99,18 +102,21 @@ class BalancedDraws:
 
     def _draw_balanced(self, pool: Pool, members: Ints, drawn: Ints, rng: np.random.Generator) -> None:
         """Draw the units of a block of rows into ``drawn``, so that they make up for what is missing."""
-        forces = self._forces()
-        rows_of = np.empty((len(self._order), len(members)), np.int64)
+        forces, count = self._forces(), len(members)
+        units = np.empty((len(self._order), count), np.int64)
+        rows_of, twice = np.empty_like(units), np.concatenate([members, members])
         for place, column in enumerate(self._order):
-            numbers = rng.integers(0, 1 << 32, size=(2, len(members)), dtype=np.uint32)
-            first, other = (pool.tables[column].draw(members, one) for one in numbers)
+            numbers = rng.integers(0, 1 << 32, size=2 * count, dtype=np.uint32)
+            both = pool.tables[column].draw(twice, numbers).reshape(2, count)
+            first, other = both
             apart = np.flatnonzero(first != other)
-            candidates = np.stack([first[apart], other[apart]]) + self._starts[column]
+            candidates = both.take(apart, axis=1) + self._starts[column]
             taken = apart[_takes_second(forces, candidates, rows_of[:place].take(apart, axis=1), rng)]
             first[taken] = other[taken]
             drawn[column] = first
-            np.multiply(first + self._starts[column], self._size, out=rows_of[place])
-        self._remember(drawn)
+            np.add(first, self._starts[column], out=units[place])
+            np.multiply(units[place], self._size, out=rows_of[place])
+        self._remember(units, rows_of)
 
     def _forces(self) -> tuple[Singles, Singles]:
         """What pulls on each unit by itself, and with each unit drawn in another column (one long row)."""
@@ -118,18 +124,20 @@ class BalancedDraws:
         own = 2.0 * np.clip(self._missing_alone * self._ease_alone, -_STRONGEST_PAIR, _STRONGEST_PAIR)
         return own.astype(np.float32), np.clip(pull, -_STRONGEST_PAIR, _STRONGEST_PAIR, out=pull).ravel()
 
-    def _remember(self, drawn: Ints) -> None:
-        """Count what was drawn: every pair once, in the row of the column that was drawn first."""
-        count, size = drawn.shape[1], self._size
+    def _remember(self, units: Ints, rows_of: Ints) -> None:
+        """Count what was drawn: every pair once, in the row of the column that was drawn first.
+
+        Columns are in the order in which they were drawn, and ``rows_of`` is where the rows of their units begin.
+        """
+        count, size = units.shape[1], self._size
         self._missing_alone += count * self._alone
         self._missing += np.float32(count) * self._pairs
-        units = drawn + self._starts[:, None]
         self._missing_alone -= np.bincount(units.ravel(), minlength=size)
-        for place, column in enumerate(self._order):
-            later = units[self._order[place + 1 :]] + drawn[column] * size
+        for place, column in enumerate(self._order[:-1]):
             start = self._starts[column]
-            width = int(drawn[column].max()) + 1
-            counts = np.bincount(later.ravel(), minlength=width * size)
+            width = int(units[place].max()) + 1 - start
+            pairs = units[place + 1 :] + (rows_of[place] - start * size)
+            counts = np.bincount(pairs.ravel(), minlength=width * size)
             self._missing[start : start + width] -= counts.reshape(width, size)
 
 
