@@ -88,7 +88,7 @@ class Bench:
         for (a, b), sigma in zip(measured, np.sqrt(weights.sum() / (weights * budget)), strict=True):
             after[a, b] = after[b, a] = sigma
         mechanism = replace(self.release.mechanism, pair_noise=tuple(map(tuple, after.tolist())))
-        self.release.manifest = replace(self.release.manifest, mechanism=mechanism)
+        self.release.manifest, self.release.mechanism = replace(self.release.manifest, mechanism=mechanism), mechanism
         self.release.second = self.noised(self.counts(np.arange(len(self.levels))), self.release.second_noise())
 
     def dependence(self, a: int, b: int) -> float:
