@@ -52,9 +52,8 @@ _SURELY_MISSED = 3.0
 """Standard deviations by which they must be missing for that."""
 _NEXT = 2
 """Cells beyond such, and beyond all that was cut finer, that stay as they are."""
-_TAIL, _FAR_TAIL = 3.0, 4.0
-"""Standard deviations by which the next cells of a range must hold records together for bounds to go on there; and the
-same where the range would be more than twice as wide as the evidence."""
+_TAIL = 3.0
+"""Standard deviations by which the next cells of a range must hold records together for bounds to go on there."""
 _LIKELY = 1.5
 """Standard deviations above which a cell is counted among those that hold records."""
 _CROWDED = 0.7
@@ -149,15 +148,13 @@ def _tail(distances: Floats, counts: Floats, noise_scale: float, width: float) -
     """How many cells go on from the end of a range that is so wide: those that stand out from the noise together most.
 
     Evidence is looked for everywhere, so that much is asked of it, and cells in which a tail thins out have less. Of
-    them it is known where they would be.
+    them it is known where they would be. They are not farther from the range than it is wide.
     """
-    reach = 0
-    while reach < len(counts):
-        clear = np.cumsum(counts[reach:]) / (noise_scale * np.sqrt(np.arange(1, len(counts) - reach + 1)))
-        enough = np.where(distances[reach:] <= width, _TAIL, _FAR_TAIL)
-        clear = np.where(clear > enough, clear, 0.0)
+    reach, near = 0, int(np.searchsorted(distances, width, side="right"))
+    while reach < near:
+        clear = np.cumsum(counts[reach:near]) / np.sqrt(np.arange(1, near - reach + 1))
         best = int(np.argmax(clear))
-        if not clear[best] > 0.0:
+        if clear[best] <= _TAIL * noise_scale:
             break
         reach += best + 1
     return reach
