@@ -213,7 +213,14 @@ def test_a_column_of_few_values_has_each_by_itself() -> None:
     margins /= margins.sum()
     assert margins.min() < FINE.pool
     assert number_levels(cells, margins, 16, 0.0, FINE).tolist() == [*range(15), 14]
-    assert number_levels(cells, margins, 16, 0.001, FINE).max() < 12
+    assert number_levels(cells, margins, 16, 0.03, FINE).max() < 12
+
+
+def test_a_rare_one_is_told_from_a_common_zero_as_a_rare_category_is() -> None:
+    cells = NumberCells(edges=np.arange(3.0), integral=True, missing=False)
+    margins = np.array([0.985, 0.015])
+    assert number_levels(cells, margins, None, 0.0067, FINE).tolist() == [0, 1]
+    assert number_levels(cells, margins, None, 0.02, FINE).tolist() == [0, 0]
 
 
 @given(

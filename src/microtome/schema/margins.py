@@ -175,11 +175,14 @@ def number_levels(
 ) -> NDArray[np.int64]:
     """Quantile bins of neighbouring cells, common and missing values apart.
 
-    ``single`` says which cells hold one value only, where more is known of that than the cells tell.
+    Few values are told apart as categories are: joined with a common 0, a rare 1 would have nothing to do with other
+    columns. ``single`` says which cells hold one value only, where more is known of that than the cells tell.
     """
     values = margins[: cells.num_values]
     bins, least = _bins(bins, rare_share, fineness)
     single = cells.singletons() if single is None else single
+    if fineness.splits_rest and int((values > 0.0).sum()) <= bins and single[values > 0.0].all():
+        least = min(least, max(fineness.pool, rare_share))
     wanted = math.sqrt(float(values.sum())) / bins if fineness.splits_rest else 1.0 / bins
     point, wanted = _common_values(single & (values >= rare_share), values, bins, least, wanted)
     levels = np.zeros(len(margins), dtype=np.int64)
