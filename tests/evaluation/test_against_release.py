@@ -126,7 +126,7 @@ def test_records_beyond_learnt_ends_are_seen_from_the_release(tmp_path: Path) ->
         if inside < 0.75:
             seen += 1
             assert "beyond the ends" in x.doubt  # type: ignore[attr-defined]
-            assert x.band[0] < inside < x.band[1]  # type: ignore[attr-defined]
+            assert x.band[0] - 0.05 < inside < x.band[1] + 0.05  # type: ignore[attr-defined]
     assert seen >= 5, "table and noise are such that ends are often missed"
 
 

@@ -18,6 +18,7 @@ from microtome.evaluation.distributions import compare_column
 from microtome.evaluation.pairs import compare_pairs
 from microtome.evaluation.released_pairs import compare_with_release
 from microtome.evaluation.tables import read_table
+from microtome.evaluation.values import whole_percent
 from microtome.evaluation.verdict import Level, Verdict, judge
 from microtome.published import Release, ReleaseKind
 from microtome.schema import Schema
@@ -95,3 +96,20 @@ def test_a_release_alone_ranks_tables_as_real_rows_do(tmp_path: Path) -> None:
             scores.append((by_real_rows(real, made).score, by_release(release, made).score))
     assert spearmanr(scores).statistic >= 0.9
     assert np.abs(np.diff(scores)).max() < 0.3
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (1.0, "100 %"),
+        (0.9999, "99.9 %"),
+        (0.998, "99.8 %"),
+        (0.99, "99 %"),
+        (0.003, "0.3 %"),
+        (1e-5, "0.1 %"),
+        (0.0, "0 %"),
+    ],
+)
+def test_all_and_nothing_are_said_of_nothing_less(share: float, said: str) -> None:
+    """A report called columns 100 % alike of which one was not."""
+    assert whole_percent(share) == said

@@ -88,6 +88,14 @@ def test_numbers_that_are_keys_are_known_by_their_values(values: Sequence[int], 
     assert [one.action for one in drafted.aside] == ([wanted] if wanted else [])
 
 
+@pytest.mark.parametrize(("spelled", "wanted"), [("K{0}", "surrogate"), ("{1} of {2}", "drop")])
+def test_texts_of_their_own_without_a_digit_are_no_keys(spelled: str, wanted: str) -> None:
+    """Titles of jobs: made-up keys in their place would be told from them at a glance."""
+    words = [spelled.format(number, chr(97 + number // 26), chr(97 + number % 26)) for number in range(400)]
+    drafted = draft_schema(pa.table({"x": words, "y": [True] * 400}))
+    assert [one.action for one in drafted.aside] == [wanted]
+
+
 def test_a_numeric_key_with_few_values_is_a_code_and_no_number() -> None:
     drafted = draft_schema(pa.table({"district_id": [value % 70 for value in range(4000)]}))
     assert (drafted["district_id"].kind, drafted["district_id"].dtype) == (Kind.CATEGORICAL, "int64")

@@ -61,21 +61,22 @@ def test_tails_fall_and_hold_hardly_any_noise() -> None:
     rng = np.random.default_rng(0)
     counts = rng.normal(0.0, 1.0, 300)
     counts[100:200] += 50.0
-    smooth = falling_tails(counts, 1.0)
+    smooth = falling_tails(counts, 1.0, np.arange(301.0))
     assert (smooth[100:200] == counts[100:200]).all()
     assert (np.diff(smooth[:100]) >= 0).all()
     assert (np.diff(smooth[200:]) <= 0).all()
     noisy = [rng.normal(0.0, 1.0, 100) for _ in range(50)]
-    kept = [falling_tails(np.append(tail, 50.0), 1.0)[:100].sum() for tail in noisy]
+    kept = [falling_tails(np.append(tail, 50.0), 1.0, np.arange(102.0))[:100].sum() for tail in noisy]
     assert np.mean(kept) < 0.25 * np.mean([np.maximum(tail, 0.0).sum() for tail in noisy])
     assert smooth.min() >= 0.0
     loud = np.full(10, 50.0)
-    assert (falling_tails(loud, 1.0) == loud).all()
+    assert (falling_tails(loud, 1.0, np.arange(11.0)) == loud).all()
 
 
 def test_a_tail_ends_where_less_than_its_noise_is_left() -> None:
     rng = np.random.default_rng(2)
-    ends = [np.flatnonzero(falling_tails(np.append(50.0, rng.normal(0.0, 1.0, 200)), 1.0))[-1] for _ in range(200)]
+    tails = [np.append(50.0, rng.normal(0.0, 1.0, 200)) for _ in range(200)]
+    ends = [np.flatnonzero(falling_tails(tail, 1.0, np.arange(202.0)))[-1] for tail in tails]
     assert np.mean(np.array(ends) == 200) < 0.25, "two in three would reach the end if any positive sum did"
 
 
@@ -103,8 +104,23 @@ def test_a_thin_tail_keeps_its_mass() -> None:
     kept = []
     for _ in range(50):
         counts = np.concatenate([np.full(20, 100.0), np.full(200, 2.0)]) + rng.normal(0.0, 3.0, 220)
-        kept.append(falling_tails(counts, 3.0)[20:].sum())
+        kept.append(falling_tails(counts, 3.0, np.arange(221.0))[20:].sum())
     assert np.mean(kept) == pytest.approx(400.0, rel=0.1)
+
+
+def test_false_records_of_a_tail_are_near_and_do_not_stretch_a_column() -> None:
+    """Of the thousands that an even tail may be wide noise makes a standard deviation of its own."""
+    rng, edges = np.random.default_rng(4), np.concatenate([np.arange(0.0, 20.0), np.linspace(20.0, 400.0, 100)])
+    middles, records = (edges[:-1] + edges[1:]) / 2.0, 2000.0 * np.exp(-edges[:-1] / 4.0)
+    wide = []
+    for _ in range(200):
+        found = falling_tails(records + rng.normal(0.0, 12.0, len(records)), 12.0, edges)
+        found = np.maximum(found, 0.0) / np.maximum(found, 0.0).sum()
+        wide.append(np.sqrt(found @ middles**2 - (found @ middles) ** 2))
+    shares = records / records.sum()
+    real = np.sqrt(shares @ middles**2 - (shares @ middles) ** 2)
+    assert np.mean(wide) < 2.0 * real
+    assert np.median(wide) == pytest.approx(real, rel=0.15)
 
 
 @given(margins=shares, pool=st.sampled_from([0.0, 0.01, 0.1]), rare=st.floats(0.0, 0.3), missing=st.booleans())
@@ -197,7 +213,14 @@ def test_a_column_of_few_values_has_each_by_itself() -> None:
     margins /= margins.sum()
     assert margins.min() < FINE.pool
     assert number_levels(cells, margins, 16, 0.0, FINE).tolist() == [*range(15), 14]
-    assert number_levels(cells, margins, 16, 0.001, FINE).max() < 12
+    assert number_levels(cells, margins, 16, 0.03, FINE).max() < 12
+
+
+def test_a_rare_one_is_told_from_a_common_zero_as_a_rare_category_is() -> None:
+    cells = NumberCells(edges=np.arange(3.0), integral=True, missing=False)
+    margins = np.array([0.985, 0.015])
+    assert number_levels(cells, margins, None, 0.0067, FINE).tolist() == [0, 1]
+    assert number_levels(cells, margins, None, 0.02, FINE).tolist() == [0, 0]
 
 
 @given(

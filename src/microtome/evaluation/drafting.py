@@ -1,7 +1,7 @@
 """What kind of column each one is, where no schema says so: from the types in the table, and a look at its values.
 
 The tables of a report are in plain sight of whoever makes it, so unlike the draft of a schema for a release this one
-may look: whole numbers with few values are codes, and text in which nearly every value is different is left out.
+may look: whole numbers with few values are codes, and text in which most values are different is left out.
 """
 
 from __future__ import annotations

@@ -37,8 +37,11 @@ def plain_number(number: float) -> str:
 
 
 def whole_percent(share: float) -> str:
-    """A share in per cent, for a sentence."""
-    return f"{100 * share:.0f} %"
+    """A share in per cent, for a sentence: all and nothing are said of nothing less."""
+    percent = 100.0 * share
+    if 99.5 <= percent < 100.0:
+        return f"{min(percent, 99.9):.1f} %"
+    return f"{max(percent, 0.1):.1f} %" if 0.0 < percent < 0.5 else f"{percent:.0f} %"
 
 
 def _plain(size: float) -> str:

@@ -20,7 +20,7 @@ _SHARE_OF_KEYS = 0.1
 _MANY = 1000
 _NEARLY_ALL = 0.5
 _MOSTLY = 0.9
-_WORDS, _LETTERS = 3.0, 40.0
+_WORDS, _LETTERS, _SPELLED = 3.0, 40.0, 0.9
 _SHARE_OF_PATTERN = 0.8
 _SHORTEST_NUMBER = 7
 _PERSONAL = frozenset((
@@ -172,9 +172,10 @@ def _by_values(values: Values) -> tuple[Action, str] | None:
             return None
         words = sum(len(one.split()) for one in values.sample) / len(values.sample)
         letters = sum(map(len, values.sample)) / len(values.sample)
-        if words >= _WORDS or letters >= _LETTERS:
-            return Action.DROP, "nearly every value is a different text"
-        return Action.SURROGATE, "nearly every value is different, as keys are"
+        spelled = sum(not any(map(str.isdigit, one)) for one in values.sample) / len(values.sample)
+        if words >= _WORDS or letters >= _LETTERS or spelled >= _SPELLED:
+            return Action.DROP, "most of its values are texts of their own"
+        return Action.SURROGATE, "most of its values are different, as those of keys are"
     if values.distinct == values.rows and (values.rising or values.spread < 2 * values.rows):
         return Action.SURROGATE, "its whole numbers are all different, as keys are"
     digits, count = Counter(len(one.strip("-")) for one in values.sample).most_common(1)[0]

@@ -45,6 +45,15 @@ _MISSED = 2.0
 """Standard deviations of the noise by which records must be missing in the evidence for it to be stretched."""
 _SURE = 4.5
 """Standard deviations by which records must be beyond a range for bounds to be twice as wide."""
+_ELSEWHERE, _ELSEWHERE_IF_MISSED = 3.5, 2.0
+"""Standard deviations from which records may be in cells apart from all evidence, so that the next step looks there
+too; and the same where it is sure that some are missing in the evidence."""
+_SURELY_MISSED = 3.0
+"""Standard deviations by which they must be missing for that."""
+_NEXT = 2
+"""Cells beyond such, and beyond all that was cut finer, that stay as they are."""
+_TAIL = 3.0
+"""Standard deviations by which the next cells of a range must hold records together for bounds to go on there."""
 _LIKELY = 1.5
 """Standard deviations above which a cell is counted among those that hold records."""
 _CROWDED = 0.7
@@ -116,6 +125,8 @@ def covering_range(
     if found is None:
         return likely
     (first, last), widest = found, 2.0 * (edges[found[1]] - edges[found[0]])
+    first -= _tail(edges[first] - edges[:first][::-1], counts[:first][::-1], noise_scale, edges[last] - edges[first])
+    last += _tail(edges[last + 1 :] - edges[last], counts[last:], noise_scale, edges[last] - edges[first])
     while total - counts[first:last].sum() > noise_scale * math.sqrt(last - first):
         below = counts[likely[0] : first].sum() if likely[0] < first else -math.inf
         above = counts[last : likely[1]].sum() if last < likely[1] else -math.inf
@@ -131,6 +142,22 @@ def covering_range(
                 break
         first, last = wider
     return first, last
+
+
+def _tail(distances: Floats, counts: Floats, noise_scale: float, width: float) -> int:
+    """How many cells go on from the end of a range that is so wide: those that stand out from the noise together most.
+
+    Evidence is looked for everywhere, so that much is asked of it, and cells in which a tail thins out have less. Of
+    them it is known where they would be. They are not farther from the range than it is wide.
+    """
+    reach, near = 0, int(np.searchsorted(distances, width, side="right"))
+    while reach < near:
+        clear = np.cumsum(counts[reach:near]) / np.sqrt(np.arange(1, near - reach + 1))
+        best = int(np.argmax(clear))
+        if clear[best] <= _TAIL * noise_scale:
+            break
+        reach += best + 1
+    return reach
 
 
 def sound_evidence(
@@ -221,6 +248,8 @@ def narrowed(
     else:
         inside = _cut(inside, mass / mass.sum(), parts, step, single=cells.singletons()[first:last])
     cut = np.concatenate([inside, *_beyond(cells, first, last, step)])
+    missing = None if total is None else _numbers(cells, counts, total) - counts[first:last].sum()
+    cut = np.concatenate([cut, _elsewhere(cells.edges, counts[: cells.num_values], noise_scale, found, missing, cut)])
     cut = with_values(np.unique(cut), values, integral=cells.integral)
     finer = replace(cells, edges=cut)
     sure = sound_evidence(cells.edges, counts[: cells.num_values], noise_scale, _numbers(cells, counts, total))
@@ -298,6 +327,37 @@ def _beyond(cells: NumberCells, first: int, last: int, step: float) -> list[Floa
     below, above = on_step(np.array([below, above]), step)
     ends = [(below, low), (high, above)]
     return [_in_pieces(np.array(end), np.array([_END_PARTS]), step) for end in ends if end[0] < end[1]]
+
+
+def _elsewhere(
+    edges: Floats, counts: Floats, noise_scale: float, found: tuple[int, int], missing: float | None, cut: Floats
+) -> Floats:
+    """Edges of the cells beyond those that were cut in which there may be records, and of some next to these.
+
+    Whatever is beyond the last edge counts in the last cell, as if it were there: a column of many zeros and few
+    numbers of all sizes would have them all next to zero. ``missing`` is how many records the evidence lacks, if that
+    can be told.
+    """
+    first, last = found
+    spread = noise_scale * math.sqrt(last - first)
+    enough = _ELSEWHERE
+    if missing is not None and missing > _SURELY_MISSED * spread:
+        enough = _ELSEWHERE_IF_MISSED
+    elif missing is not None and missing < spread:
+        enough = math.inf
+    kept = [_apart(edges[last:], counts[last:], noise_scale * enough, float(cut.max()))]
+    kept += [-_apart(-edges[: first + 1][::-1], counts[:first][::-1], noise_scale * enough, -float(cut.min()))]
+    return np.concatenate(kept)
+
+
+def _apart(edges: Floats, counts: Floats, enough: float, end: float) -> Floats:
+    """Edges beyond an end: of the next cells, and on to those that stand out most, if that is enough."""
+    begin = stop = int(np.searchsorted(edges, end))
+    if len(counts):
+        start, close = _clearest(np.append(0.0, np.cumsum(counts)), 0, len(counts))
+        if counts[start:close].sum() > enough * math.sqrt(close - start):
+            stop = max(stop, close)
+    return edges[begin : stop + _NEXT + 1]
 
 
 def _in_pieces(edges: Floats, pieces: NDArray[np.int64], step: float) -> Floats:

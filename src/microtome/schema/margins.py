@@ -26,6 +26,9 @@ _CLEAR = 10.0
 """A bin that shares what common values leave has this many times the share of what is rare."""
 _EVEN = 50.0
 """The same of the bins of a column without common values, where the column does not say how many there are."""
+_LEAST_EXPECTED = 1e-6
+"""Of what is expected in the cell of a tail that has most, for cells without any width; and the least distance, as a
+part of the largest number."""
 WIDE = 40
 """Columns of a table up to which nothing is given up for its width."""
 _LEVELS_IN_ALL = 1600
@@ -89,29 +92,37 @@ def filled_up(counts: NDArray[np.float64], total: float) -> NDArray[np.float64]:
     return held / held.sum() if 0.0 < held.sum() <= total else project_to_simplex(counts, total)
 
 
-def falling_tails(counts: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
+def falling_tails(counts: NDArray[np.float64], noise_scale: float, edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Counts that fall towards both ends beyond the outermost cells that stand out from the noise.
 
     There the counts are mostly noise, in cells that may be far away and wide: left as they are, a few false records
     can double a column's standard deviation. Tails that fall, and are not negative, average the noise out; they end
-    where what is left is less than its noise.
+    where what is left is less than its noise. What falls is the density times the square of the distance from the mean,
+    as in the tails of whatever has a standard deviation.
     """
     first, last = evidence(counts, noise_scale) or (0, len(counts))
+    places = edges / max(float(np.abs(edges).max()), np.finfo(float).tiny)
+    middles, held = (places[:-1] + places[1:]) / 2.0, np.maximum(counts[first:last], 0.0)
+    apart = np.abs(middles - (held @ middles[first:last]) / max(float(held.sum()), np.finfo(float).tiny))
+    expected = np.diff(places) / np.maximum(np.maximum(apart, np.diff(places)), _LEAST_EXPECTED) ** 2
     result = counts.copy()
-    result[:first] = _falling(counts[:first][::-1], noise_scale)[::-1]
-    result[last:] = _falling(counts[last:], noise_scale)
+    result[:first] = _falling(counts[:first][::-1], expected[:first][::-1], noise_scale)[::-1]
+    result[last:] = _falling(counts[last:], expected[last:], noise_scale)
     return result
 
 
-def _falling(tail: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
-    """The nearest counts that fall, as far as they stand out."""
+def _falling(tail: NDArray[np.float64], expected: NDArray[np.float64], noise_scale: float) -> NDArray[np.float64]:
+    """The nearest counts that fall, relative to those that are expected up to a factor, as far as they stand out."""
     if not len(tail):
         return tail
-    fitted = isotonic_regression(tail, increasing=False)
-    firsts, lengths = fitted.blocks[:-1], np.diff(fitted.blocks)
-    clear = np.flatnonzero(fitted.x[firsts] * np.sqrt(lengths) > noise_scale)
-    end = 0 if not len(clear) else int(fitted.blocks[clear[-1] + 1])
-    return np.where(np.arange(len(tail)) < end, np.maximum(fitted.x, 0.0), 0.0)
+    scaled = np.maximum(expected / max(expected.max(), np.finfo(float).tiny), _LEAST_EXPECTED)
+    blocks = isotonic_regression(tail / scaled, weights=scaled**2, increasing=False).blocks
+    sums, lengths = np.add.reduceat(tail, blocks[:-1]), np.diff(blocks)
+    clear = np.flatnonzero(sums > noise_scale * np.sqrt(lengths))
+    sums[clear[-1] + 1 if len(clear) else 0 :] = 0.0
+    shares = scaled / np.repeat(np.add.reduceat(scaled, blocks[:-1]), lengths)
+    fallen: NDArray[np.float64] = shares * np.repeat(np.maximum(sums, 0.0), lengths)
+    return fallen
 
 
 def category_levels(
@@ -164,11 +175,14 @@ def number_levels(
 ) -> NDArray[np.int64]:
     """Quantile bins of neighbouring cells, common and missing values apart.
 
-    ``single`` says which cells hold one value only, where more is known of that than the cells tell.
+    Few values are told apart as categories are: joined with a common 0, a rare 1 would have nothing to do with other
+    columns. ``single`` says which cells hold one value only, where more is known of that than the cells tell.
     """
     values = margins[: cells.num_values]
     bins, least = _bins(bins, rare_share, fineness)
     single = cells.singletons() if single is None else single
+    if fineness.splits_rest and int((values > 0.0).sum()) <= bins and single[values > 0.0].all():
+        least = min(least, max(fineness.pool, rare_share))
     wanted = math.sqrt(float(values.sum())) / bins if fineness.splits_rest else 1.0 / bins
     point, wanted = _common_values(single & (values >= rare_share), values, bins, least, wanted)
     levels = np.zeros(len(margins), dtype=np.int64)

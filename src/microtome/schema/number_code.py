@@ -184,7 +184,9 @@ def _margins(
 ) -> NDArray[np.float64]:
     """Shares of cells. Where noise hides single cells they are averaged, and tails of numbers fall."""
     counts, kept = counts.copy(), np.ones(len(cells), dtype=bool)
-    counts[: cells.num_values] = falling_tails(*smoothed(counts[: cells.num_values], cells.edges, noise_scale))
+    counts[: cells.num_values] = falling_tails(
+        *smoothed(counts[: cells.num_values], cells.edges, noise_scale), cells.edges
+    )
     if learns:
         kept[: cells.num_values] = _are_held(cells, counts[: cells.num_values], noise_scale)
     return shares_of_kept(cells, counts, kept, noise_scale, total, filled_up)
