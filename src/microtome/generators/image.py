@@ -4,8 +4,9 @@
 
 ``bend`` and the convolutions begin at zero, so that before any training the generator draws exactly from a Gaussian
 of the class's mean and covariance, and training has only to repair what that leaves wrong. The convolutions are shared
-by all classes, which tell them apart by a bias, or there is a stack for each class. Of aligned images five of the
-numbers are a pose, and what is drawn is put where it says, last of all.
+by all classes, which tell them apart by a bias, or there is a stack for each class. In the end images are moved a
+little, as far as those of their class do move (``microtome.training.image_movement``). Of aligned images five of the
+numbers are a pose instead, and what is drawn is put where it says.
 
 Of images with edges the Gaussian is of components and edges together, and the convolutions, which see a picture of the
 drawn edges too, turn both into strokes (``microtome.generators.strokes``):
@@ -24,7 +25,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from microtome.errors import require, require_whole
-from microtome.generators.strokes import MOVES, edge_picture, edges_of, moved, toned
+from microtome.generators.movement import MOVES, moved, uniform
+from microtome.generators.strokes import edge_picture, edges_of, toned
 from microtome.images import ImageCode
 from microtome.images.edges import DIRECTIONS, EDGE_DIM
 from microtome.images.frame import SMALLEST_SIZE, STILL
@@ -41,8 +43,8 @@ class ImageNetworkSettings:
         per_class: A stack of convolutions for each class, rather than one for all.
         spread: Of images with edges: the variance of what is drawn, as a multiple of what was released. What is drawn
             wide teaches a classifier more.
-        movement: Of images with edges: how far they are moved, turned, slanted and stretched in the end; 1 for up to a
-            twentieth of a side, 9° and a tenth. That real images do so is taken for granted.
+        movement: How far images are moved, turned, slanted and stretched in the end: 1 for as far as the release says
+            that those of their class do, and at most a twentieth of a side, 9° and a tenth. 0 for not at all.
     """
 
     width: int = 12
@@ -79,6 +81,7 @@ class ImageGenerator(nn.Module):
     pose_weights: Tensor
     pooling: Tensor
     tone: Tensor
+    reach: Tensor
 
     def __init__(
         self,
@@ -96,13 +99,15 @@ class ImageGenerator(nn.Module):
         channels = shape[2]
         self.has_edges, self.edge_weight = pooling is not None, edge_weight
         dim = len(plane) * channels + len(pose_weights) + (EDGE_DIM if self.has_edges else 0)
-        self.latent_dim = dim + (MOVES if self.has_edges else 0)
+        self.latent_dim = dim + (0 if len(pose_weights) else MOVES)
+        self.code_dim = dim
         if pooling is not None:
             self.register_buffer("pooling", pooling, persistent=False)
             self.register_buffer("tone", torch.tensor([1.0, 0.0]))
         self.register_buffer("plane", plane)
         self.register_buffer("offset", offset)
         self.register_buffer("pose_weights", pose_weights, persistent=False)
+        self.register_buffer("reach", torch.zeros(num_classes, MOVES))
         self.means = nn.Parameter(torch.zeros(num_classes, dim))
         self.factors = nn.Parameter(torch.zeros(num_classes, dim, dim))
         self.bend = nn.Sequential(nn.Linear(dim, settings.hidden), nn.SiLU(), nn.Linear(settings.hidden, dim))
@@ -127,13 +132,18 @@ class ImageGenerator(nn.Module):
         self.means.copy_(means)
         self.factors.copy_(factors)
 
+    @torch.no_grad()
+    def move_by(self, reach: Float[Tensor, "v 6"]) -> None:
+        """Move the images of each class so far in each way, times ``movement``."""
+        self.reach.copy_(reach)
+
     def forward(self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b c h w"]:
         """Images in units of the range, 0 to 1."""
         if self.has_edges:
             raw = self.sketched(self.drawn_code(latent, classes), classes)
-            return moved(toned(raw.clamp(0.0, 1.0), self.tone), latent[:, -MOVES:], self.settings.movement)
+            return self._moved(toned(raw.clamp(0.0, 1.0), self.tone), latent, classes)
         images, poses = self._drawn(latent, classes)
-        return placed(images, poses) if poses.shape[1] else images
+        return placed(images, poses) if poses.shape[1] else self._moved(images, latent, classes)
 
     def encoded(self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b d"]:
         """The images as they are released: components of what their frames show, edges and poses."""
@@ -145,7 +155,7 @@ class ImageGenerator(nn.Module):
 
     def drawn_code(self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b d"]:
         """Of images with edges: the components and edges that an image is to have."""
-        return self._rows(latent[:, :-MOVES] * math.sqrt(self.settings.spread), classes)
+        return self._rows(latent[:, : self.code_dim] * math.sqrt(self.settings.spread), classes)
 
     def sketched(self, rows: Float[Tensor, "b d"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b c h w"]:
         """Images of components and edges, before they are cut to their range."""
@@ -161,11 +171,18 @@ class ImageGenerator(nn.Module):
         self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]
     ) -> tuple[Float[Tensor, "b c h w"], Float[Tensor, "b p"]]:
         """Images before they are put where they belong, and their poses; poses of no numbers if not aligned."""
+        latent = latent[:, : self.code_dim]
         rows = self._rows(latent + self.bend(latent), classes)
         shown = len(self.plane) * self.shape[2]
         images, poses = self._decoded(rows[:, :shown]), rows[:, shown:] / self.pose_weights
         still = torch.as_tensor(STILL, dtype=poses.dtype)[: poses.shape[1]]
         return (images + self._convolved(images, classes)).clamp(0.0, 1.0), poses + still
+
+    def _moved(
+        self, images: Float[Tensor, "b c h w"], latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]
+    ) -> Float[Tensor, "b c h w"]:
+        reach = self.settings.movement * self.reach[classes]
+        return moved(images, reach * uniform(latent[:, self.code_dim :])) if reach.any() else images
 
     def _rows(self, latent: Float[Tensor, "b d"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b d"]:
         """What the Gaussian of each class draws."""

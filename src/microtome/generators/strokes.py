@@ -1,4 +1,4 @@
-"""What turns drawn edges into images: edges of an image with gradients, a picture of edges, tone and movement."""
+"""What turns drawn edges into images: edges of an image with gradients, a picture of edges, and tone."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ from torch import Tensor, nn
 
 from microtome.images.edges import DIRECTIONS, FAINT, NARROW, PLACES, TURNS
 
-MOVES = 6
-"""Numbers of a movement: turn, slant, two sizes and two places."""
 _PICTURE_SCALE = 5.0
 """Makes drawn edges about as large as pixels."""
-_TURN, _SIZE, _SHIFT = 0.15, 0.1, 0.1
-"""The farthest that a movement of size 1 goes: radians (and slant), share of a size, half sides."""
 
 
 def edges_of(images: Float[Tensor, "b c h w"], pooling: Float[Tensor, "q p"]) -> Float[Tensor, "b e"]:
@@ -39,15 +35,3 @@ def toned(images: Float[Tensor, "b c h w"], tone: Float[Tensor, "2"]) -> Float[T
     """Images of another contrast: ``gain``·(p − ``floor``), cut to the range."""
     gain, floor = tone[0], tone[1]
     return (gain * (images - floor)).clamp(0.0, 1.0)
-
-
-def moved(images: Float[Tensor, "b c h w"], numbers: Float[Tensor, "b 6"], movement: float) -> Float[Tensor, "b c h w"]:
-    """Images turned, slanted, stretched and shifted, by uniform amounts made of standard normal numbers."""
-    if movement == 0.0:
-        return images
-    turn, slant, wide, high, right, down = (movement * torch.erf(numbers / math.sqrt(2.0))).unbind(1)
-    turn, slant, wide, high = _TURN * turn, _TURN * slant, 1.0 + _SIZE * wide, 1.0 + _SIZE * high
-    across = torch.stack([turn.cos() * wide, slant - turn.sin() * high, _SHIFT * right], dim=1)
-    along = torch.stack([turn.sin() * wide, turn.cos() * high, _SHIFT * down], dim=1)
-    places = nn.functional.affine_grid(torch.stack([across, along], dim=1), list(images.shape), align_corners=False)
-    return nn.functional.grid_sample(images, places, padding_mode="border", align_corners=False)
