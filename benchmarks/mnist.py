@@ -4,9 +4,9 @@
     python benchmarks/mnist.py --methods aggregates records --epsilons 0.2 1 --seeds 0 1 2
     python benchmarks/mnist.py --images clothes --methods aggregates --epsilons 1    # Fashion-MNIST (clothes.py)
 
-Results go to benchmarks/results/mnist.json, or clothes.json, run by run; a run that is there is not done again. ε = 1000
-stands for ∞: noise too small to matter. Microtome's recipe was chosen on parts of the training sets, never on a test
-set.
+Results go to benchmarks/results/mnist.json, or clothes.json, run by run; a run that is there is not done again.
+ε = 1000 stands for ∞: noise too small to matter. Microtome's recipe was chosen on parts of the training sets, never on
+a test set.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def main() -> None:
 
 def run(method: str, epsilon: float, seed: int, train: ImageSet, test: ImageSet) -> dict[str, Any]:
     """One method at one ε: its synthetic images, judged by two classifiers."""
-    started = time.perf_counter()
+    started = time.process_time()
     drawn = synthetic(method, epsilon, seed, train)
-    seconds = {"synthesis": time.perf_counter() - started}
+    seconds = {"synthesis": time.process_time() - started}
     number = METHODS[method].get("num_samples", NUM_SAMPLES)
     if number == PUBLISHED_SAMPLES:
         metrics = {
@@ -113,7 +113,7 @@ def run(method: str, epsilon: float, seed: int, train: ImageSet, test: ImageSet)
         }
     else:
         metrics = accuracies(drawn, _unit(test), seed=seed)
-    seconds["classifiers"] = time.perf_counter() - started - seconds["synthesis"]
+    seconds["classifiers"] = time.process_time() - started - seconds["synthesis"]
     settings = METHODS[method].get("settings")
     configuration = {
         "delta": DELTA,
