@@ -2,6 +2,8 @@
 
     python benchmarks/image_routes.py --routes aggregates frames --epsilons 0.2 1
 
+    python benchmarks/image_routes.py --images clothes --routes aggregates --epsilons 1
+
 50,000 training images are the private ones, the other 10,000 are what classifiers are tested on; the test set is never
 opened. Results go to benchmarks/results/image_routes.json, run by run; a run that is there is not done again. Routes
 that the library offers go through a release; for the others noise is simulated (``noisy_gaussians``). ε = 1000 stands
@@ -31,7 +33,8 @@ from microtome.images.frame import PIXEL_BITS
 from microtome.schema.fixed_point import on_grid
 from microtome.synthesis import Synthesizer
 from microtome.training import ImageFitSettings
-from mnist import DATA, DELTA, INFINITE, NUM_SAMPLES
+from mnist import DATA, DELTA, INFINITE, NUM_SAMPLES, SETS
+from mnist import STILL as NOT_MOVED
 from noisy_gaussians import Gaussians, noisy_gaussians
 from results import FOLDER, ResultFile
 
@@ -45,12 +48,12 @@ Images = tuple[np.ndarray, np.ndarray]
 def main() -> None:
     arguments = _arguments()
     torch.set_num_threads(1)
-    private, held = _split()
+    private, held = _split(arguments.images)
     results = ResultFile(FOLDER / "image_routes.json")
     for route in arguments.routes:
         for seed in arguments.seeds:
             for epsilon in arguments.epsilons:
-                key = {"route": route, "epsilon": epsilon, "seed": seed}
+                key = {"images": arguments.images, "route": route, "epsilon": epsilon, "seed": seed}
                 if not results.has(key):
                     started = time.process_time()
                     metrics = ROUTES[route](private, held, epsilon, seed)
@@ -137,9 +140,10 @@ def _strokes(
     )
 
 
-def _split() -> tuple[ImageSet, Images]:
-    """The private part of the training set, and the part that classifiers are tested on."""
-    whole = read_images(DATA / "mnist" / "train-images-idx3-ubyte.gz")
+def _split(images: str) -> tuple[ImageSet, Images]:
+    """The private part of a training set, and the part that classifiers are tested on."""
+    _, (train, _) = SETS[images]
+    whole = read_images(DATA / train)
     order = np.random.default_rng(SPLIT_SEED).permutation(len(whole))
     parts = [
         ImageSet(pixels=whole.pixels[chosen], labels=_labels(whole)[chosen])
@@ -159,6 +163,7 @@ def _labels(images: ImageSet) -> np.ndarray:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=Path(__file__).name)
+    parser.add_argument("--images", choices=SETS, default="digits")
     parser.add_argument("--routes", nargs="+", choices=ROUTES, required=True)
     parser.add_argument("--epsilons", nargs="+", type=float, required=True)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
@@ -168,6 +173,7 @@ def _arguments() -> argparse.Namespace:
 _USUAL, _STILL = ImageFitSettings(), ImageFitSettings(steps=0)
 ROUTES: dict[str, Callable[[ImageSet, Images, float, int], dict[str, Any]]] = {
     "aggregates": partial(released, schema=_schema(False), settings=_USUAL),
+    "aggregates, not moved": partial(released, schema=_schema(False), settings=NOT_MOVED),
     "aggregates, not refined": partial(released, schema=_schema(False), settings=_STILL),
     "frames": partial(released, schema=_schema(True), settings=_USUAL),
     "frames, not refined": partial(released, schema=_schema(True), settings=_STILL),
