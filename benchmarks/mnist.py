@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,6 @@ STILL = ImageFitSettings(network=ImageNetworkSettings(movement=0.0))
 METHODS: dict[str, dict[str, Any]] = {
     "aggregates": {"kind": "aggregates", "settings": ImageFitSettings(), "rate": None},
     "aggregates, not moved": {"kind": "aggregates", "settings": STILL, "rate": None},
-    "edges": {"kind": "aggregates", "settings": ImageFitSettings(), "rate": None, "edges": True},
     "60,000 images": {
         "kind": "aggregates",
         "settings": ImageFitSettings(),
@@ -119,7 +117,6 @@ def run(method: str, epsilon: float, seed: int, train: ImageSet, test: ImageSet)
         "delta": DELTA,
         "num_samples": number,
         "components": SCHEMA.num_components,
-        "edges": METHODS[method].get("edges", False),
         "settings": settings and settings.to_dict(),
     }
     return {"metrics": metrics, "seconds": seconds, "configuration": configuration}
@@ -149,9 +146,8 @@ def synthetic(method: str, epsilon: float, seed: int, train: ImageSet) -> tuple[
             num_frequencies=plan.get("num_frequencies", FREQUENCIES),
         )
     subsample = rate if kind == "records" else None
-    schema = replace(SCHEMA, edges=plan.get("edges", False))
     release = mt.release(
-        train, schema, epsilon=epsilon, delta=DELTA, kind=kind, subsample=subsample, slice_dim=plan.get("slice_dim", 1)
+        train, SCHEMA, epsilon=epsilon, delta=DELTA, kind=kind, subsample=subsample, slice_dim=plan.get("slice_dim", 1)
     )
     model = Synthesizer(plan["settings"], random_state=seed).fit(release)
     return _unit(model.sample(plan.get("num_samples", NUM_SAMPLES), balanced=True))
