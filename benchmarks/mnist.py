@@ -3,6 +3,7 @@
     python benchmarks/mnist.py                  # everything that is not in the result file yet
     python benchmarks/mnist.py --methods aggregates records --epsilons 0.2 1 --seeds 0 1 2
     python benchmarks/mnist.py --images clothes --methods aggregates --epsilons 1    # Fashion-MNIST (clothes.py)
+    python benchmarks/mnist.py --picture --epsilons 5    # two images of each class, by method
 
 Results go to benchmarks/results/mnist.json, or clothes.json, run by run; a run that is there is not done again.
 ε = 1000 stands for ∞: noise too small to matter. Microtome's recipe was chosen on parts of the training sets, never on
@@ -36,12 +37,16 @@ SETS = {
     "clothes": ("clothes", ("fashion_mnist/train.npz", "fashion_mnist/test.npz")),
 }
 """Result file, training and test images of a set."""
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "digits.png"
 INFINITE = 1000.0
 EPSILONS = (0.2, 1.0, 5.0, 20.0, INFINITE)
 DELTA, NUM_SAMPLES, RATE = 1e-5, 10_000, 0.1
 PER_CLASS = ImageNetworkSettings(per_class=True)
 SCHEMA = ImageSchema(height=28, width=28, classes=tuple(range(10)))
 PUBLISHED_SAMPLES, LONG_EPOCHS = 60_000, 4
+PICTURED = ("real images", "aggregates", "records", "merf, 10 %", "SliceWass, 10 %", "Algorithm 1, 10 %")
+SHOWN = 2
+"""Images of each class in the picture."""
 
 STILL = ImageFitSettings(network=ImageNetworkSettings(movement=0.0))
 METHODS: dict[str, dict[str, Any]] = {
@@ -88,6 +93,9 @@ def main() -> None:
     torch.set_num_threads(1)
     name, files = SETS[arguments.images]
     train, test = (read_images(DATA / file) for file in files)
+    if arguments.picture:
+        picture(arguments.epsilons[0], train, PICTURE.with_name(f"{arguments.images}.png"))
+        return
     results = ResultFile(FOLDER / f"{name}.json")
     for method in arguments.methods:
         for seed in arguments.seeds:
@@ -96,6 +104,27 @@ def main() -> None:
                 if not results.has(key):
                     results.put(key, run(method, epsilon, seed, train, test))
                     print(key, results.runs[-1]["metrics"], results.runs[-1]["seconds"], flush=True)
+
+
+def picture(epsilon: float, train: ImageSet, path: Path) -> None:
+    """Images of each class by every method, a row a method; the first that are drawn, none chosen."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    rows = []
+    for method in PICTURED:
+        images, labels = synthetic(method, epsilon, 0, train)
+        chosen = [place for number in range(10) for place in np.flatnonzero(labels == number)[:SHOWN]]
+        rows.append(np.concatenate(images[chosen], axis=1))
+    figure, panel = pyplot.subplots(figsize=(11.0, 0.5 * len(rows)), layout="constrained")
+    panel.imshow(np.concatenate(rows), cmap="gray_r", vmin=0.0, vmax=1.0, interpolation="nearest")
+    panel.set_yticks([28 * number + 14 for number in range(len(rows))], PICTURED)
+    panel.set_xticks([])
+    panel.spines[:].set_visible(False)
+    figure.savefig(path, dpi=90)
+    pyplot.close(figure)
 
 
 def run(method: str, epsilon: float, seed: int, train: ImageSet, test: ImageSet) -> dict[str, Any]:
@@ -164,6 +193,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--epsilons", nargs="+", type=float, default=list(EPSILONS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--picture", action="store_true", help="draw a picture in place of measuring")
     return parser.parse_args()
 
 

@@ -47,7 +47,7 @@ LOSSES = {
     "kernel": replace(LONG, loss=CHOSEN),
     "moments + kernel": replace(LONG, loss=replace(CHOSEN, moments=1.0, kernel=0.1)),
     "wasserstein": replace(LONG, loss=LossMix(moments=0.0, wasserstein=1.0)),
-    "mmd": replace(FIT, loss=LossMix(moments=0.0, mmd=1.0)),
+    "mmd": replace(FIT, loss=LossMix(moments=0.0, mmd=1.0, slice_dim=2)),
 }
 THEN = "moments, then kernel"
 """The kernel loss from where moments have ended."""
