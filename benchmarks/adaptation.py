@@ -66,8 +66,13 @@ TITLES = {
     ("released", "records", None): "release once, records",
     ("private", "kernel", "look"): "every step, kernel f-divergence",
     ("private", "wasserstein", "look"): "every step, sliced Wasserstein",
+    ("private", "kernel", "network"): "every step as published, kernel",
     ("private", "wasserstein", "network"): "every step as published, Wasserstein",
     ("ceiling", "kernel", "look"): "not private: kernel",
+    ("ceiling", "wasserstein", "look"): "not private: Wasserstein",
+    ("ceiling", "kernel", "network"): "not private, published: kernel, one branch",
+    ("ceiling", "wasserstein", "network"): "not private, published: Wasserstein, one branch",
+    ("ceiling", "kernel", "two branches"): "not private, published: kernel, two branches",
     ("ceiling", "wasserstein", "two branches"): "not private, published: Wasserstein, two branches",
     ("reverse", "as it is", None): "reverse: source released, not adapted",
     ("reverse", "adapted", None): "reverse: source released, adapted",
@@ -157,22 +162,24 @@ def _keys(task: str, seed: int, methods: list[str], epsilons: list[float]) -> It
     if "floor" in methods:
         yield {**at, "method": "floor"}
     if "ceiling" in methods:
-        for alignment, moves in (("kernel", "look"), ("wasserstein", "two branches")):
-            yield {**at, "method": "ceiling", "alignment": alignment, "moves": moves}
+        for moves in ("look", "network", "two branches"):
+            for alignment in Alignment:
+                yield {**at, "method": "ceiling", "alignment": str(alignment), "moves": moves}
     for epsilon in epsilons:
         of_epsilon = {**at, "epsilon": epsilon}
         if "released" in methods:
             yield {**of_epsilon, "method": "released", "kind": "aggregates"}
         if "private" in methods:
-            for alignment in ("kernel", "wasserstein"):
-                yield {**of_epsilon, "method": "private", "alignment": alignment, "moves": "look"}
+            for alignment in Alignment:
+                yield {**of_epsilon, "method": "private", "alignment": str(alignment), "moves": "look"}
         if "released" in methods:
             yield {**of_epsilon, "method": "released", "kind": "records"}
         if "reverse" in methods:
             for kind in ("adapted", "as it is") if epsilon == EPSILONS[0] else ("adapted",):
                 yield {**of_epsilon, "method": "reverse", "kind": kind}
         if "published" in methods and epsilon == EPSILONS[0]:
-            yield {**of_epsilon, "method": "private", "alignment": "wasserstein", "moves": "network"}
+            for alignment in Alignment:
+                yield {**of_epsilon, "method": "private", "alignment": str(alignment), "moves": "network"}
 
 
 @lru_cache

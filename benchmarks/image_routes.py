@@ -1,6 +1,7 @@
-"""Ways to better synthetic images, tried on a part of MNIST's training set before anything is chosen.
+"""Ways to better synthetic images, tried on a part of a training set before anything is chosen.
 
     python benchmarks/image_routes.py --routes aggregates frames --epsilons 0.2 1
+    python benchmarks/image_routes.py --images clothes --routes aggregates --epsilons 1
 
 50,000 training images are the private ones, the other 10,000 are what classifiers are tested on; the test set is never
 opened. Results go to benchmarks/results/image_routes.json, run by run; a run that is there is not done again. Routes
@@ -13,7 +14,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,11 @@ from sklearn.cluster import KMeans
 
 import microtome as mt
 from image_classifiers import network_accuracy
-from microtome.generators.image import ImageNetworkSettings
 from microtome.images import ImageCode, ImageSchema, ImageSet, read_images
-from microtome.images.edges import Edges
-from microtome.images.frame import PIXEL_BITS
-from microtome.schema.fixed_point import on_grid
 from microtome.synthesis import Synthesizer
 from microtome.training import ImageFitSettings
-from mnist import DATA, DELTA, INFINITE, NUM_SAMPLES
+from mnist import DATA, DELTA, INFINITE, NUM_SAMPLES, SETS
+from mnist import STILL as NOT_MOVED
 from noisy_gaussians import Gaussians, noisy_gaussians
 from results import FOLDER, ResultFile
 
@@ -45,12 +42,12 @@ Images = tuple[np.ndarray, np.ndarray]
 def main() -> None:
     arguments = _arguments()
     torch.set_num_threads(1)
-    private, held = _split()
+    private, held = _split(arguments.images)
     results = ResultFile(FOLDER / "image_routes.json")
     for route in arguments.routes:
         for seed in arguments.seeds:
             for epsilon in arguments.epsilons:
-                key = {"route": route, "epsilon": epsilon, "seed": seed}
+                key = {"images": arguments.images, "route": route, "epsilon": epsilon, "seed": seed}
                 if not results.has(key):
                     started = time.process_time()
                     metrics = ROUTES[route](private, held, epsilon, seed)
@@ -94,11 +91,6 @@ def celled(private: ImageSet, held: Images, epsilon: float, seed: int, *, aligne
     return {"cnn": network_accuracy((images, np.repeat(np.arange(10), _PER_CLASS)), held, seed=seed)}
 
 
-def edge_rows(images: np.ndarray) -> np.ndarray:
-    """Edges of images between 0 and 1."""
-    return Edges(*images.shape[1:]).of(on_grid(images.astype(np.float64), PIXEL_BITS))
-
-
 def _mixture(rows: np.ndarray, cells: int, seed: int, rng: np.random.Generator) -> np.ndarray:
     """Draws from a mixture whose cells begin at points of the Gaussian and are moved to their means twice."""
     whole = Gaussians(means=rows.mean(axis=0)[None], covariances=np.cov(rows.T)[None])
@@ -125,21 +117,10 @@ def _schema(aligned: bool) -> ImageSchema:
     return ImageSchema(height=28, width=28, classes=tuple(range(10)), aligned=aligned)
 
 
-def _strokes(
-    number: int = NUM_SAMPLES, epochs: int = 8, steps: int | None = None, **network: Any
-) -> Callable[..., Any]:
-    """The route of a release with edges, drawn so wide and moved so far."""
-    settings = ImageFitSettings(network=ImageNetworkSettings(**network))
-    if steps is not None:
-        settings = replace(settings, steps=steps)
-    return partial(
-        released, schema=replace(_schema(False), edges=True), settings=settings, number=number, epochs=epochs
-    )
-
-
-def _split() -> tuple[ImageSet, Images]:
-    """The private part of the training set, and the part that classifiers are tested on."""
-    whole = read_images(DATA / "mnist" / "train-images-idx3-ubyte.gz")
+def _split(images: str) -> tuple[ImageSet, Images]:
+    """The private part of a training set, and the part that classifiers are tested on."""
+    _, (train, _) = SETS[images]
+    whole = read_images(DATA / train)
     order = np.random.default_rng(SPLIT_SEED).permutation(len(whole))
     parts = [
         ImageSet(pixels=whole.pixels[chosen], labels=_labels(whole)[chosen])
@@ -159,6 +140,7 @@ def _labels(images: ImageSet) -> np.ndarray:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=Path(__file__).name)
+    parser.add_argument("--images", choices=SETS, default="digits")
     parser.add_argument("--routes", nargs="+", choices=ROUTES, required=True)
     parser.add_argument("--epsilons", nargs="+", type=float, required=True)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
@@ -168,22 +150,15 @@ def _arguments() -> argparse.Namespace:
 _USUAL, _STILL = ImageFitSettings(), ImageFitSettings(steps=0)
 ROUTES: dict[str, Callable[[ImageSet, Images, float, int], dict[str, Any]]] = {
     "aggregates": partial(released, schema=_schema(False), settings=_USUAL),
+    "aggregates, not moved": partial(released, schema=_schema(False), settings=NOT_MOVED),
     "aggregates, not refined": partial(released, schema=_schema(False), settings=_STILL),
     "frames": partial(released, schema=_schema(True), settings=_USUAL),
     "frames, not refined": partial(released, schema=_schema(True), settings=_STILL),
     "8 cells": partial(celled, aligned=False, cells=8),
     "frames, 8 cells": partial(celled, aligned=True, cells=8),
     "frames, 32 cells": partial(celled, aligned=True, cells=32),
-    "edges": _strokes(),
-    "edges, drawn as released": _strokes(spread=1.0),
-    "edges, drawn wider": _strokes(spread=3.0),
-    "edges, not moved": _strokes(movement=0.0),
-    "edges, drawn as released, not moved": _strokes(spread=1.0, movement=0.0),
-    "edges, moved farther": _strokes(movement=1.5),
-    "edges, 60,000 images": _strokes(number=60_000, epochs=4),
     "judge of components": partial(judged, encode=partial(_components, aligned=False)),
     "judge of frames": partial(judged, encode=partial(_components, aligned=True)),
-    "judge of edges": partial(judged, encode=edge_rows),
 }
 
 

@@ -362,16 +362,38 @@ def _ratio(runs: list[dict[str, Any]], job: str, floor: str) -> str:
     return _over_runs([run[both[0]] / run[both[1]] for run in runs if all(figure in run for figure in both)])
 
 
+_KERNEL = """
+## The kernel estimators
+
+One step, forward and backward, one thread, estimators taken in turns in one process; median. *Printed* is Algorithm 1
+written out, a slice and a bandwidth at a time. *Batched* is the same estimator on all slices and bandwidths at once,
+which trains in its place (`algorithm1`), with a batch of released rows for every step as printed, or with one that
+serves 16 steps, the default. *Landmarks* (`kernel`) has all {rows:,} released rows summarised beforehand.
+"""
+
+
 def _kernel() -> list[str]:
-    document = _read("kernel_speed")
-    if document is None:
+    documents = [found for name in ("kernel_speed", "kernel_speed_paper") if (found := _read(name)) is not None]
+    if not documents:
         return []
-    figures = {name: value for name, value in document.items() if name not in ("environment", "configuration")}
-    return [
-        "## The fast kernel estimator",
-        "Forward and backward, one thread, estimators taken in turns in one process.",
-        "```json\n" + json.dumps(figures, indent=1) + "\n```",
-    ]
+    names = {
+        "reference": "printed",
+        "batched": "batched",
+        "batched, a batch for 16 steps": "batched, a batch for 16 steps",
+        "fast": "landmarks",
+    }
+    heads = ["", *("{slices} slices of {slice_dim}, {batch} rows".format(**one["configuration"]) for one in documents)]
+    rows = []
+    for name, title in names.items():
+        cells = []
+        for one in documents:
+            seconds, ratio = one["seconds_per_step"][name], one["ratios_to_reference"][name]
+            cells.append(f"{1000 * seconds:.1f} ms" + (f", {ratio:.1f} times as fast" if name != "reference" else ""))
+        rows.append([title, *cells])
+    parts = [_KERNEL.format(rows=min(documents[0]["configuration"]["rows"])), table(heads, rows)]
+    by_rows = documents[0]["fast_seconds_per_step_by_rows"]
+    flat = ", ".join(f"{1000 * seconds:.1f} ms with {int(rows):,}" for rows, seconds in by_rows.items())
+    return [*parts, f"A step with landmarks does not depend on the number of released rows: {flat}."]
 
 
 def _runs(name: str) -> list[Run]:

@@ -31,7 +31,7 @@ FORMATS = {
     "network.model": "microtome-model-2",
     "mixture.model": "microtome-model-2",
     "network.checkpoint": "microtome-checkpoint-3",
-    "image.model": "microtome-image-model-2",
+    "image.model": "microtome-image-model-3",
     "image.checkpoint": "microtome-checkpoint-3",
     "adapter.model": "microtome-adapter-2",
     "adapter.checkpoint": "microtome-checkpoint-3",

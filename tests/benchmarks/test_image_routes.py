@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from image_routes_page import MEANINGS
+from image_routes_page import GONE, MEANINGS
 from noisy_gaussians import noisy_gaussians
 
 
@@ -34,3 +34,4 @@ def test_every_route_is_explained() -> None:
     from image_routes import ROUTES
 
     assert set(ROUTES) == set(MEANINGS)
+    assert not set(ROUTES) & set(GONE)

@@ -267,11 +267,13 @@ def test_resumed_run_of_an_own_generator(strong_release: Release, tmp_path: Path
     assert same(state(resumed.generator), state(whole.generator))
 
 
-def test_slices_are_fresh_planes_where_the_directions_allow_it(strong_release: Release, few_slices: Release) -> None:
+def test_slices_are_fresh_ones_where_the_directions_allow_it(strong_release: Release, few_slices: Release) -> None:
     random = torch.Generator().manual_seed(0)
-    planes = LossMix(kernel=1.0).sliced_rows(strong_release, 0, random)
-    assert planes.fresh
-    assert tuple(planes.directions.shape) == (150, strong_release.codebook.dim, 2)
+    slices = LossMix(kernel=1.0).sliced_rows(strong_release, 0, random)
+    assert slices.fresh
+    assert tuple(slices.directions.shape) == (150, strong_release.codebook.dim, 3)
+    planes = LossMix(kernel=1.0, slices=SliceChoice.PAIRS).sliced_rows(strong_release, 0, random)
+    assert planes.directions.shape[2] == 2
     assert LossMix(wasserstein=1.0).sliced_rows(strong_release, 0, random).directions.shape[2] == 1
     assert not LossMix(kernel=1.0).sliced_rows(few_slices, 0, random).fresh
 

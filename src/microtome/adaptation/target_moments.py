@@ -70,11 +70,6 @@ class TargetMoments:
                 "the target's release is of aligned images; adaptation looks at images as they are: release them with "
                 "'aligned: false' in their schema"
             )
-        if release.schema.edges:
-            raise ModelError(
-                "the target's release has edges in it; adaptation looks at low frequencies alone: release the images "
-                "with 'edges: false' in their schema"
-            )
         match release:
             case ImageRowsRelease():
                 return cls._of_rows(release)

@@ -6,9 +6,8 @@ noise need not be spent on the rest. The basis is a formula: it is public and le
 
     z = B·(p − mean)/(high − low),   B orthonormal rows (d × pixels)
 
-An image's *contrast* ‖z‖/√pixels lies between 0 and 1. Where a schema says so its edges follow the components
-(``microtome.images.edges``). Of aligned images the components are those of what their frames show, and five more
-numbers say where these are (``microtome.images.frame``).
+An image's *contrast* ‖z‖/√pixels lies between 0 and 1. Of aligned images the components are those of what their frames
+show, and five more say where these are (``microtome.images.frame``).
 
 Pixels and basis are on grids of powers of two, so that the product is exact and an image has the same components
 whatever images it is encoded with (``microtome.schema.fixed_point``).
@@ -23,14 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from microtome.images.edges import EDGE_WEIGHT, Edges
 from microtome.images.frame import PIXEL_BITS, POSE_DIM, POSE_WEIGHTS, STILL, Frame, bounded
 from microtome.images.image_schema import ImageSchema
 from microtome.schema.fixed_point import on_grid, spare_bits
 
 Floats = NDArray[np.float64]
-_EDGES_COUNTED = 1.0
-"""Squared norm of edges a pixel up to which contrasts are told apart; strokes have a third of it."""
 
 
 class ImageCode:
@@ -50,29 +46,18 @@ class ImageCode:
 
     @property
     def largest(self) -> float:
-        """The norm up to which counts of contrast tell encoded images apart; few if any are beyond it."""
+        """The largest norm that an encoded image can have."""
         low, high = self.schema.low, self.schema.high
         mean = np.array(self.schema.mean or (low,))
         reach = float(np.maximum(high - mean, mean - low).max()) / (high - low)
         pixels = self.schema.height * self.schema.width
         posed = float(np.square(self.pose_weights).sum()) if self.schema.aligned else 0.0
-        edged = _EDGES_COUNTED * pixels * self.schema.channels if self.schema.edges else 0.0
-        return sqrt(reach**2 * pixels * self.schema.channels + posed + edged)
+        return sqrt(reach**2 * pixels * self.schema.channels + posed)
 
     @property
     def pose_weights(self) -> Floats:
         """What the numbers of a pose are multiplied by in an encoded image."""
         return on_grid(POSE_WEIGHTS * sqrt(self.schema.height * self.schema.width), 4)
-
-    @property
-    def edge_weight(self) -> float:
-        """What edges are multiplied by in an encoded image."""
-        return float(on_grid(np.array(EDGE_WEIGHT * sqrt(float(np.prod(self.schema.shape)))), 4))
-
-    @cached_property
-    def edges(self) -> Edges:
-        """Edges of images of this size."""
-        return Edges(self.schema.height, self.schema.width)
 
     @cached_property
     def frame(self) -> Frame:
@@ -91,10 +76,7 @@ class ImageCode:
         low, high = self.schema.low, self.schema.high
         unit = (pixels.astype(np.float64) - low) / (high - low)
         if not self.schema.aligned:
-            components = self._components((unit - self.offset).transpose(0, 3, 1, 2))
-            if not self.schema.edges:
-                return components
-            return np.concatenate([components, self.edge_weight * self.edges.of(self._light(unit))], axis=1)
+            return self._components((unit - self.offset).transpose(0, 3, 1, 2))
         planes = on_grid(unit, PIXEL_BITS).transpose(0, 3, 1, 2)
         poses = self.frame.poses(self._light(unit).reshape(len(planes), -1))
         seen = self.frame.upright(planes, poses) - self.offset[:, None, None]

@@ -16,7 +16,6 @@ import yaml
 from numpy.typing import NDArray
 
 from microtome.errors import SchemaError
-from microtome.images.edges import EDGE_DIM, SMALLEST_SIDE
 from microtome.images.frame import POSE_DIM
 from microtome.schema.yaml_document import contents_of, read_document
 
@@ -26,7 +25,7 @@ MOST_COMPONENTS = 100
 MOST_NUMBERS = 2**26
 """Numbers an image: beyond it, the basis of the code fits in no memory."""
 _SHARE_OF_PIXELS = 0.6
-_KEYS = frozenset([KEY, "height", "width", "channels", "range", "mean", "classes", "components", "aligned", "edges"])
+_KEYS = frozenset([KEY, "height", "width", "channels", "range", "mean", "classes", "components", "aligned"])
 _RANGES = {
     "uint8": (0.0, 255.0),
     "uint16": (0.0, 65535.0),
@@ -59,8 +58,6 @@ class ImageSchema:
         aligned: Whether images are encoded as they look in a frame of their own, with five numbers for its place,
             slant and size. For many images of bright objects on a dark ground that differ in these; images that
             were brought to one size and place lose by it, and photographs have no such frame.
-        edges: Whether aggregates measure edges too (``microtome.images.edges``), from which sharper images are drawn.
-            For drawn strokes and outlines; images whose shades tell them apart lose by it.
     """
 
     height: int
@@ -72,7 +69,6 @@ class ImageSchema:
     classes: tuple[Label, ...] | None = None
     components: int | None = None
     aligned: bool = False
-    edges: bool = False
 
     def __post_init__(self) -> None:
         for name in ("height", "width", "channels"):
@@ -101,16 +97,6 @@ class ImageSchema:
             raise SchemaError(f"aligned is {self.aligned!r}; it must be true or false")
         if not 1 <= self.num_components <= most:
             raise SchemaError(f"components is {self.components}; it must be from 1 to the {most} pixels of a channel")
-        self._check_edges()
-
-    def _check_edges(self) -> None:
-        side = min(self.height, self.width)
-        if not isinstance(self.edges, bool):
-            raise SchemaError(f"edges is {self.edges!r}; it must be true or false")
-        if self.edges and side < SMALLEST_SIDE:
-            raise SchemaError(f"edges of images need {SMALLEST_SIDE} pixels a side or more; these have {side}")
-        if self.edges and self.aligned:
-            raise SchemaError("edges are of images that are not aligned: declare one of the two")
 
     @property
     def num_components(self) -> int:
@@ -131,8 +117,7 @@ class ImageSchema:
     @property
     def dim(self) -> int:
         """Length of an encoded image."""
-        beyond = (POSE_DIM if self.aligned else 0) + (EDGE_DIM if self.edges else 0)
-        return self.num_components * self.channels + beyond
+        return self.num_components * self.channels + (POSE_DIM if self.aligned else 0)
 
     def class_indices(self, labels: NDArray[Any]) -> NDArray[np.int64]:
         """Position of each label among the classes, −1 where it is none."""
@@ -154,7 +139,6 @@ class ImageSchema:
             "classes": None if self.classes is None else list(self.classes),
             "components": self.components,
             "aligned": self.aligned,
-            "edges": self.edges,
         }
 
     @classmethod
@@ -184,7 +168,6 @@ class ImageSchema:
             classes=None if classes is None else _classes(classes),
             components=document.get("components"),
             aligned=document.get("aligned", False),
-            edges=document.get("edges", False),
         )
 
     @classmethod

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from scipy.stats import binom
 
 from microtome.accounting import Event, FailureEvent, GaussianEvent
-from microtome.errors import ParameterError
 from microtome.images import ImageSchema
 from microtome.private.plan import ROUNDING, SlicePlan, unit_noise
 from microtome.private.randomness import LATTICE_GAP, noise_quantile
@@ -92,10 +91,6 @@ def plan_image_slices(settings: PrivacySettings, schema: ImageSchema, spent: Seq
     Blanking an image turns its row into a null row of the same class. Replacing it moves a row by at most 2 within a
     class, or by 1 in each of two.
     """
-    if schema.edges:
-        raise ParameterError(
-            "rows of records hold no edges: release aggregates, or say 'edges: false' in the schema of the images"
-        )
     law = settings.direction_law(schema.dim)
     failures = (
         FailureEvent(probability=2 * law.count * ROUNDING, reason="rounding of the slices"),

@@ -141,8 +141,7 @@ def _aggregates_in_words(release: AggregatesRelease) -> str:
 
 
 def _images_in_words(schema: ImageSchema) -> str:
-    beyond = " and edges by place and direction" if schema.edges else ""
-    pose = " of what they show and the five numbers of where it is" if schema.aligned else beyond
+    pose = " of what they show and the five numbers of where it is" if schema.aligned else ""
     return (
         f"Images of {schema.height} × {schema.width} pixels and {schema.channels} channels as "
         f"{schema.num_components * schema.channels} low-frequency components{pose}, in {schema.num_classes} classes"

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microtome.images import ImageSchema
-from microtome.images.edges import DIRECTIONS
 
 Floats = NDArray[np.float64]
 
@@ -82,18 +81,12 @@ def class_centres(
 
 
 def over_frequencies(values: Floats, schema: ImageSchema) -> Floats:
-    """Values of components averaged over neighbours in frequency, channel by channel, and of edges over directions.
-
-    Those of poses stay as they are.
-    """
+    """Values of components averaged over neighbours in frequency, channel by channel; those of poses as they are."""
     window = np.ones(2 * _NEIGHBOURS + 1)
     planes = values[: schema.num_components * schema.channels].reshape(schema.channels, -1)
     weights = np.convolve(np.ones(planes.shape[1]), window, mode="full")[_NEIGHBOURS : _NEIGHBOURS + planes.shape[1]]
     smooth = [np.convolve(plane, window, mode="full")[_NEIGHBOURS : _NEIGHBOURS + len(plane)] for plane in planes]
-    beyond = values[planes.size :]
-    if schema.edges:
-        beyond = np.repeat(beyond.reshape(-1, DIRECTIONS).mean(axis=1), DIRECTIONS)
-    return np.concatenate([(np.stack(smooth) / weights).ravel(), beyond])
+    return np.concatenate([(np.stack(smooth) / weights).ravel(), values[planes.size :]])
 
 
 def residual_radii(centres: Floats, counts: Floats, energy: float) -> tuple[float, float]:

@@ -37,7 +37,7 @@ class ImageModel:
         origin: Facts of the release and the fit, for people.
     """
 
-    file_format: ClassVar[str] = "microtome-image-model-2"
+    file_format: ClassVar[str] = "microtome-image-model-3"
     unit: ClassVar[str] = "images"
     generator: ImageGenerator
     schema: ImageSchema

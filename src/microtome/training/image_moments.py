@@ -6,8 +6,6 @@ are dropped, and the others set back to
 
     λ = (l + √(l² − 4·d·t²))/2.
 
-Of images with edges, whose numbers are many, a class is drawn towards what all share instead (``alike``).
-
 What is dropped is not lost: how far images are from their class's mean in all is known to a few per cent, and the
 directions that are left are stretched until they make up for it. A classifier trained on such images meets as much
 variation as real ones have.
@@ -19,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter
 
 from microtome.errors import ReleaseError
 from microtome.published import ImageMomentsRelease, ImageRelease, ImageRowsRelease, unknown_release
@@ -30,11 +27,6 @@ _FEWEST_DIRECTIONS = 2
 """A class with fewer directions above the noise takes those that all classes share; where these are too few as well,
 only the variance of each frequency is taken, which is an average over many entries."""
 
-
-_ALIKE = 9
-"""Directions, in the order of their variance, over which classes are taken to differ alike."""
-_LEAST = 0.05
-"""The least variance of a class in a direction, as a share of that of all."""
 _SPREADS_DIFFER = 0.4
 """By how much, as a share, the spreads of classes are expected to differ, where noise hides how much they do."""
 
@@ -78,8 +70,8 @@ def class_moments(release: ImageRelease) -> ClassMoments:
     weights = release.class_shares
     common = np.tensordot(weights, noisy.second, axes=1)
     common_noise = float(np.sqrt((weights**2) @ noisy.noise**2))
-    shared, common_rank = denoised(common, common_noise)
-    if common_rank < _FEWEST_DIRECTIONS:
+    shared, rank = denoised(common, common_noise)
+    if rank < _FEWEST_DIRECTIONS:
         spectrum = over_frequencies(np.diag(common).copy(), release.schema)
         shared = np.diag(np.maximum(spectrum, 0.0))
     covariances, ranks = [], []
@@ -87,40 +79,7 @@ def class_moments(release: ImageRelease) -> ClassMoments:
         kept, rank = denoised(second, float(noise))
         covariances.append(stretched(kept if rank >= _FEWEST_DIRECTIONS else shared, float(trace)))
         ranks.append(rank)
-    found = np.stack(covariances)
-    if release.schema.edges and common_rank >= _FEWEST_DIRECTIONS and np.count_nonzero(weights) > 1:
-        found = alike(noisy.second, noisy.noise, noisy.traces, weights)
-    return ClassMoments(shares=weights, means=noisy.means, covariances=found, ranks=tuple(ranks))
-
-
-def alike(second: Floats, noise: Floats, traces: Floats, weights: Floats) -> Floats:
-    """Covariances of classes that are taken to differ little from that of all, as far as noise hides by how much.
-
-    In the directions of the common covariance, each scaled to a variance of one, classes differ from it by matrices
-    whose entries vary alike over neighbouring directions. Empirical Bayes: an entry of variance A under noise of
-    variance s² is multiplied by A/(A + s²).
-    """
-    present = weights > 0
-    stretch = float(weights @ traces) / max(float(weights @ np.trace(second, axis1=1, axis2=2)), 1e-12)
-    second, noise, spread = stretch * second, stretch * noise, float(weights @ traces)
-    dim = second.shape[1]
-    values, vectors = np.linalg.eigh(np.tensordot(weights, second, axes=1))
-    edge = np.sqrt(2.0 * dim) * float(np.sqrt(weights**2 @ noise**2))
-    above = values > edge
-    kept = np.where(above, (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2.0, 0.0)
-    rest = max(spread - kept.sum(), 0.0) / max(int((~above).sum()), 1)
-    kept = np.where(above, kept, max(min(rest, edge / 2.0), 1e-9 * spread))
-    scale = np.sqrt(np.outer(kept, kept))
-    apart = np.stack([vectors.T @ matrix @ vectors / scale for matrix in second]) - np.eye(dim)
-    variances = np.square(noise)[:, None, None] / (2.0 * scale**2) * (1.0 + np.eye(dim))
-    found = (apart[present] ** 2 - variances[present]).mean(axis=0)
-    signal = np.maximum(uniform_filter(found, size=_ALIKE, mode="nearest"), 0.0)
-    covariances = []
-    for difference, variance, trace in zip(apart, variances, traces, strict=True):
-        lengths, axes = np.linalg.eigh(np.eye(dim) + difference * signal / (signal + variance + 1e-12))
-        matrix = vectors @ ((axes * np.maximum(lengths, _LEAST)) @ axes.T * scale) @ vectors.T
-        covariances.append(stretched(matrix, float(trace)))
-    return np.stack(covariances)
+    return ClassMoments(shares=weights, means=noisy.means, covariances=np.stack(covariances), ranks=tuple(ranks))
 
 
 def denoised(matrix: Floats, noise: float) -> tuple[Floats, int]:

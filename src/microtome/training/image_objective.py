@@ -17,8 +17,8 @@ from microtome.published import ImageRelease
 from microtome.training.generator_objective import GeneratorObjective, Pace
 from microtome.training.image_losses import image_loss
 from microtome.training.image_moments import ClassMoments, class_moments
+from microtome.training.image_movement import reach_of
 from microtome.training.image_settings import ImageFitSettings, ImageLossKind, ImageStart
-from microtome.training.image_tone import fit_tone, light_of
 
 
 class ImageObjective(GeneratorObjective):
@@ -36,49 +36,20 @@ class ImageObjective(GeneratorObjective):
         needs_moments = ImageStart.MOMENTS is settings.start or settings.loss is ImageLossKind.MOMENTS
         moments = class_moments(release) if needs_moments else None
         self.generator = build_image_generator(release, settings, moments, seed)
+        if moments is not None:
+            self.generator.move_by(_single(reach_of(release, moments)))
         pace = Pace(steps=settings.steps, learning_rate=settings.learning_rate, check_every=settings.check_every)
         super().__init__(self.generator, pace, torch.Generator().manual_seed(seed))
         self._batch_size, self._radius = settings.batch_size, release.radius
         self._present = np.flatnonzero(release.class_shares)
         self._loss = image_loss(release, settings.loss, moments, settings.num_slices, seed)
-        self._light = light_of(release, moments) if moments is not None and self.generator.has_edges else None
-        self._follows = self.generator.has_edges and _keeps_moments(settings)
 
     def losses(self, step: int) -> dict[str, Tensor]:
-        """The loss of a batch: of one class, the classes in turn, or of all where images follow the drawn codes."""
-        size = self._batch_size
+        """The loss of a batch of one class, the classes in turn."""
+        number, size = int(self._present[step % len(self._present)]), self._batch_size
         latent = torch.randn(size, self.generator.latent_dim, generator=self.random)
-        if self._follows:
-            chosen = torch.randint(len(self._present), (size,), generator=self.random)
-            return {"loss": self._apart(latent, torch.from_numpy(self._present)[chosen])}
-        number = int(self._present[step % len(self._present)])
         rows = self.generator.encoded(latent, torch.full((size,), number))
         return {"loss": self._loss(rows / self._radius, number, self.random)}
-
-    def finish(self) -> None:
-        """Give images with edges the light of the real ones."""
-        if self._light is not None:
-            fit_tone(self.generator, self._present, self._light, self.random)
-
-    def _apart(self, latent: Tensor, classes: Tensor) -> Tensor:
-        """How far images are from the codes that they were drawn by, which have the released moments.
-
-        The codes stay as they are: only what makes images of them learns.
-        """
-        wanted = self.generator.drawn_code(latent, classes).detach()
-        raw = self.generator.sketched(wanted, classes)
-        images = raw.clamp(0.0, 1.0)
-        apart = (self.generator.code_of(images) - wanted).square().sum() + (raw - images).square().sum()
-        return apart / (len(latent) * self._radius**2)
-
-
-def _keeps_moments(settings: ImageFitSettings) -> bool:
-    """Whether a generator begins at the moments that it is to have."""
-    match settings.start, settings.loss:
-        case ImageStart.MOMENTS, ImageLossKind.MOMENTS:
-            return True
-        case _:
-            return False
 
 
 def build_image_generator(

@@ -56,7 +56,7 @@ class LossMix:
         f: The f of the kernel losses.
         slices: Which slices; by default random ones drawn now, where directions allow it, else the released ones.
         num_slices: How many slices to draw, where they are not the released ones.
-        slice_dim: Their dimension; by default 2, and 1 with Wasserstein.
+        slice_dim: Their dimension; by default 3 of random slices, 2 of others, and 1 with Wasserstein.
         slices_per_step: Slices looked at in a step.
         batch_rows: Released rows in a mini-batch of ``algorithm1``.
         batch_uses: Steps that such a mini-batch serves on average, others in between; 1 for a new one a step, as the
@@ -95,11 +95,13 @@ class LossMix:
     def sliced_rows(self, release: RecordsRelease, first: int, generator: torch.Generator) -> SlicedRows:
         """The slices of the rows from ``first`` on that the sliced losses look at.
 
-        Those of two dimensions say more of dependence than as many numbers in one, and there is no end to them.
+        Those of several dimensions say more of dependence than as many numbers in one, and there is no end to them.
         """
         usual = SliceChoice.RANDOM if release.is_isotropic else SliceChoice.RELEASED
-        dim = self.slice_dim or (1 if self.wasserstein else min(2, release.codebook.dim))
-        return chosen_slices(release, self.slices or usual, first, self.num_slices, dim, generator)
+        choice = self.slices or usual
+        dim = 1 if self.wasserstein else 3 if choice is SliceChoice.RANDOM else 2
+        dim = self.slice_dim or min(dim, release.codebook.dim)
+        return chosen_slices(release, choice, first, self.num_slices, dim, generator)
 
 
 class Loss(Protocol):
