@@ -46,7 +46,8 @@ def reach_of(release: ImageRelease, moments: ClassMoments) -> Floats:
 
 def _reach(changes: Floats, covariance: Floats) -> Floats:
     held = np.einsum("kd,de,ke->k", changes, covariance, changes)
-    return np.sqrt(np.clip(held / np.maximum(np.square(changes).sum(axis=1), _LEAST_CHANGE) ** 2, 0.0, 1.0))
+    reach: Floats = np.sqrt(np.clip(held / np.maximum(np.square(changes).sum(axis=1), _LEAST_CHANGE) ** 2, 0.0, 1.0))
+    return reach
 
 
 def _changes(code: ImageCode, mean: Floats) -> Floats:
