@@ -170,9 +170,8 @@ def _by_values(values: Values) -> tuple[Action, str] | None:
     if not values.whole_numbers:
         if values.distinct <= max(_NEARLY_ALL * values.rows, _FEW):
             return None
-        words = sum(len(one.split()) for one in values.sample) / len(values.sample)
-        letters = sum(map(len, values.sample)) / len(values.sample)
-        spelled = sum(not any(map(str.isdigit, one)) for one in values.sample) / len(values.sample)
+        looks = [(len(one.split()), len(one), not any(map(str.isdigit, one))) for one in values.sample]
+        words, letters, spelled = (sum(look) / len(looks) for look in zip(*looks, strict=True))
         if words >= _WORDS or letters >= _LETTERS or spelled >= _SPELLED:
             return Action.DROP, "most of its values are texts of their own"
         return Action.SURROGATE, "most of its values are different, as those of keys are"
