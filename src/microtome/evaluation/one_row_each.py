@@ -96,7 +96,8 @@ def one_path_each(
             times = None if parent.order is None else coded.values[parent.order]
             drawn = _Drawn.of(side.parents[name], rows[parent.table], times, parent.most, rng)
             rows[name] = drawn.rows
-            extra = [drawn.beside(one.view, times), _inherited(one, made[parent.table])]
+            inherited = _inherited(one, made[parent.table])
+            extra = [drawn.beside(one.view, times), inherited, _same(one.view, _rows_of(coded, rows[name]), inherited)]
         numbers = {
             label: _taken(np.minimum(side.counts(child), side.schema.links[child].most), rows[name], np.nan)
             for child, label in one.counts.items()
@@ -115,6 +116,25 @@ def _inherited(linked: LinkedView, above: ComparableTable) -> ComparableTable:
         values={name: above.values[source] for name, source in names.items()},
         num_rows=above.num_rows,
         codes={name: above.codes[source] for name, source in names.items() if source in above.codes},
+    )
+
+
+def _same(view: View, rows: ComparableTable, inherited: ComparableTable) -> ComparableTable:
+    """Whether columns have the value of one above; missing where either is."""
+    values: dict[str, Values] = {}
+    for one in view.same:
+        own, above = (
+            np.array([*table.labels[name], ""], dtype=object)[table.values[name]]
+            for table, name in ((rows, one.column), (inherited, one.above))
+        )
+        absent = (rows.values[one.column] == MISSING) | (inherited.values[one.above] == MISSING)
+        values[one.name] = np.where(absent, MISSING, (own == above).astype(np.int64))
+    return ComparableTable(
+        origin="",
+        columns=(),
+        labels=dict.fromkeys(values, _NO_YES),
+        values=values,
+        num_rows=len(rows.values[view.same[0].column]) if view.same else 0,
     )
 
 

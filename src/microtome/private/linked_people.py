@@ -290,6 +290,13 @@ def _recorded(
     view, table = linked.view, linked.table
     there = chosen.place >= 0
     numbers = {linked.counts[name]: found for name, found in counts.items()}
+    weights, inherited = np.full(len(there), WHOLE, np.int64), dict[str, pa.Array]()
+    if above is not None:
+        weights = above.weights[chosen.owner] // chosen.kept.siblings
+        owners = pa.array(chosen.owner)
+        taken = [_whole(above.rows, name).take(owners) for name in linked.sources]
+        inherited = dict(zip(view.inherited, taken, strict=True))
+    compared = {one.name: one for one in view.same}
     arrays = []
     for column in view.own_schema.columns:
         if column.name in table.schema.names:
@@ -302,13 +309,13 @@ def _recorded(
             arrays.append(pa.array(chosen.kept.place == 0, mask=~there))
         elif column.name == view.gap and view.order is not None:
             arrays.append(gaps(chosen.times(view.order, table.schema), chosen.kept, column))
+        elif column.name in compared:
+            one = compared[column.name]
+            own = chosen.column(one.column, table.schema[one.column].storage_type)
+            arrays.append(pc.equal(own, inherited[one.above]))
         else:
             raise TableError(f"nothing is known of the column {column.name!r} of linked tables; nothing is released")
-    weights = np.full(len(there), WHOLE, np.int64)
-    if above is not None:
-        weights = above.weights[chosen.owner] // chosen.kept.siblings
-        arrays += [_whole(above.rows, name).take(pa.array(chosen.owner)) for name in linked.sources]
-    rows = pa.table(arrays, names=view.schema.names)
+    rows = pa.table([*arrays, *inherited.values()], names=view.schema.names)
     kept.add(rows, weights, chosen.kept.siblings)
     return _Above(rows=rows, weights=weights)
 
