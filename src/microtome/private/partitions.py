@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 from numpy.typing import NDArray
 
-from microtome.whole_file import whole_file
+from microtome.whole_file import scratch_file
 
 PARTS = 64
 """Parts of a table: of ten million rows of twenty columns, one has some 25 MB."""
@@ -45,7 +45,7 @@ class Partitions:
 
     def _writer(self, part: int, schema: pa.Schema) -> ipc.RecordBatchFileWriter:
         if part not in self._writers:
-            file = self._open.enter_context(whole_file(self._path(part), mode=0o600))
+            file = self._open.enter_context(scratch_file(self._path(part)))
             self._writers[part] = self._open.enter_context(ipc.new_file(file, schema))
         return self._writers[part]
 

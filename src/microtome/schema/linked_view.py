@@ -58,7 +58,9 @@ def linked_views(schema: LinkedSchema, *, same: bool = True) -> dict[str, Linked
             views[table.name] = LinkedView(table=table, view=view, counts=counts)
         else:
             compared = _compared(table, schema) if same else {}
-            views[table.name] = _below(table, table.parent, views[table.parent.table], schema, counts, numbers, compared)
+            views[table.name] = _below(
+                table, table.parent, views[table.parent.table], schema, counts, numbers, compared
+            )
     return views
 
 
