@@ -242,6 +242,7 @@ class _Chosen:
         if rows is None:
             index, owner, taken = np.zeros(0, np.int64), np.zeros(0, np.int64), _nothing()
         else:
+            rows = _by_own_key(rows)
             whose = _matched(_hashes(rows, "up"), above.hashes(f"down {table.name}"))
             index = np.flatnonzero(whose >= 0)
             rows = rows.take(pa.array(index))
@@ -333,6 +334,12 @@ def _matched(names: Lots, known: Lots) -> Ints:
     real = known.any(axis=1)
     places[codes[: len(known)][real]] = np.flatnonzero(real)
     return places[codes[len(known) :]]
+
+
+def _by_own_key(rows: pa.Table) -> pa.Table:
+    """Rows in the order of what they are called below: of equal ones it decides which is which, and not the file."""
+    below = [name for name in rows.column_names if name.startswith("down ")]
+    return rows.sort_by([(name, "ascending") for name in below]) if below else rows
 
 
 def _hashes(rows: pa.Table, name: str) -> Lots:
