@@ -277,7 +277,9 @@ class _Wave:
     def _piece(self, left: Sequence[int], known: Levels, before: Levels, above: Levels) -> Levels:
         """Levels of the columns that are left, one after the other: each by the row so far, and by the row before.
 
-        With both, P(x | row, before) ∝ P(x | row)·P(x | before)/P(x), everything given what all rows of a person share.
+        With both, P(x | row, before) ∝ P(x | row)·P(next x | before)/P(next x), everything given what all rows of a
+        person share. What steps say counts only as far as it hangs on the row before: of what a row has to do with all
+        else the tables of rows know more.
         All people together keep what is known of such rows: a product of two noisy tables would drift from it, further
         with every row.
         """
@@ -286,13 +288,13 @@ class _Wave:
         alone = mixture.weights_given(self._shared(known), self._count_of(known))
         weights = mixture.told(alone.copy(), self._unshared(known))
         if stepping:
-            start, after = weights.copy(), mixture.told(alone * (rows.goes_on + _LEAST), self._unshared(before))
+            going = alone * (rows.goes_on + _LEAST)
+            start, after = weights.copy(), mixture.told(going.copy(), self._unshared(before))
         found: Levels = {}
         for column in left:
             shares = self._present(column, mixture.shares(weights, column))
             if column in stepping:
-                following = mixture.shares(after, rows.steps[column])[:, :-1]
-                shares *= following / (mixture.shares(alone, column) + _LEAST)
+                shares *= self._lift(rows.steps[column], after, going)
                 wanted = self._present(column, mixture.shares(start, column))
                 shares = balanced(shares, wanted, known.get(rows.places.get(str(rows.view.rows), -1)))
             if column in above:
@@ -301,6 +303,13 @@ class _Wave:
             found[column] = dealt(shares, beside, rng)
             mixture.tell(weights, column, found[column])
         return found
+
+    def _lift(self, step: int, after: Singles, going: Singles) -> Singles:
+        """How much likelier each level is in the next row given the row before, of rows that have a next one."""
+        mixture = self.rows.mixture
+        given, usual = (mixture.shares(weights, step)[:, :-1] for weights in (after, going))
+        sums = [shares.sum(axis=1, keepdims=True) + _LEAST for shares in (given, usual)]
+        return (given / sums[0] + _LEAST) / (usual / sums[1] + _LEAST)
 
     def _pieces(self, count: int) -> list[slice]:
         """So many rows in pieces that are weighed at once."""
