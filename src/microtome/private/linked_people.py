@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from microtome.errors import TableError
 from microtome.private.key_checks import check_keys, key_columns
-from microtome.private.partitions import PARTS, Partitions
+from microtome.private.partitions import Partitions, parts_for
 from microtome.private.people import gaps, order_numbers, starts
 from microtome.private.row_choice import Kept, Lots, content, keep, keyed_hash
 from microtome.private.table import PrivateTable
@@ -76,21 +76,22 @@ def linked_people(
         tell("", left_out)
     views = linked_views(schema)
     with scratch_folder(_FOLDER) as folder, disk_errors(folder), ExitStack() as stack:
-        scattered = _Scattered(schema, folder, key, stack)
+        parts = parts_for(*(rows.num_rows for rows in tables.values()))
+        scattered = _Scattered(schema, folder, key, stack, parts)
         for table in schema.tables:
             scattered.add(table, tables[table.name], progress)
         kept = {name: stack.enter_context(WeightedRows(folder / f"kept-{n}.arrow")) for n, name in enumerate(views)}
-        for part in range(PARTS):
+        for part in range(parts):
             _gather(part, schema, views, scattered, kept, key)
-            progress("people", part + 1, PARTS)
+            progress("people", part + 1, parts)
         yield LinkedPeople(num_people=scattered.num_people, views=kept)
 
 
 class _Scattered:
     """All tables in parts, by the person whose each row is. Rows know their own place among others by hashes alone."""
 
-    def __init__(self, schema: LinkedSchema, folder: Path, key: bytes, stack: ExitStack) -> None:
-        self._schema, self._key, self.num_people = schema, key, 0
+    def __init__(self, schema: LinkedSchema, folder: Path, key: bytes, stack: ExitStack, parts: int) -> None:
+        self._schema, self._key, self._num_parts, self.num_people = schema, key, parts, 0
         self.tables = {
             table.name: stack.enter_context(Partitions(folder, f"table-{number}"))
             for number, table in enumerate(schema.tables)
@@ -157,7 +158,7 @@ class _Scattered:
     def _parts(self, table: LinkedTable, ids: Lots) -> Ints:
         """The part of each row: that of the row that it hangs on."""
         if table.parent is None:
-            return (ids[:, 0] % np.uint64(PARTS)).astype(np.int64)
+            return (ids[:, 0] % np.uint64(self._num_parts)).astype(np.int64)
         known, parts = self._homes[table.name]
         places = np.minimum(np.searchsorted(known, ids[:, 0]), max(len(known) - 1, 0))
         if len(ids) and (not len(known) or (known[places] != ids[:, 0]).any()):

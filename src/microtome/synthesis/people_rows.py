@@ -309,7 +309,8 @@ class _Wave:
         mixture = self.rows.mixture
         given, usual = (mixture.shares(weights, step)[:, :-1] for weights in (after, going))
         sums = [shares.sum(axis=1, keepdims=True) + _LEAST for shares in (given, usual)]
-        return (given / sums[0] + _LEAST) / (usual / sums[1] + _LEAST)
+        lift: Singles = (given / sums[0] + _LEAST) / (usual / sums[1] + _LEAST)
+        return lift
 
     def _pieces(self, count: int) -> list[slice]:
         """So many rows in pieces that are weighed at once."""
