@@ -7,7 +7,7 @@ stands what was counted there: how many rows there are, when the first was, how 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,29 +81,49 @@ def one_row_each(table: ComparableTable, owners: Ints, view: View, rng: np.rando
     return _beside(view, _rows_of(table, drawn.rows), numbers, drawn.beside(view, times))
 
 
-def one_path_each(
-    side: LinkedTables, views: Mapping[str, LinkedView], rng: np.random.Generator
-) -> dict[str, ComparableTable]:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Path:
+    """Of everybody one row of a table.
+
+    Attributes:
+        table: The rows, with all columns of the view.
+        following: The columns of the table itself in the rows after these, where there are any.
+        goes_on: Which of them have a row after them.
+    """
+
+    table: ComparableTable
+    following: ComparableTable
+    goes_on: NDArray[np.bool_]
+
+
+def one_path_each(side: LinkedTables, views: Mapping[str, LinkedView], rng: np.random.Generator) -> dict[str, Path]:
     """Of everybody one row of every table, each below the one that it hangs on; a table as each view has it."""
     rows: dict[str, Ints] = {}
-    made: dict[str, ComparableTable] = {}
+    paths: dict[str, Path] = {}
     for name, one in views.items():
         coded, parent = side.coded[name], one.table.parent
         nothing = ComparableTable(origin=name, columns=(), labels={}, values={}, num_rows=coded.num_rows)
         if parent is None:
             rows[name], extra = np.arange(coded.num_rows), [nothing]
+            later = np.full(coded.num_rows, NOWHERE)
         else:
             times = None if parent.order is None else coded.values[parent.order]
             drawn = _Drawn.of(side.parents[name], rows[parent.table], times, parent.most, rng)
-            rows[name] = drawn.rows
-            inherited = _inherited(one, made[parent.table])
+            rows[name], later = drawn.rows, drawn.following
+            inherited = _inherited(one, paths[parent.table].table)
             extra = [drawn.beside(one.view, times), inherited, _same(one.view, _rows_of(coded, rows[name]), inherited)]
-        numbers = {
-            label: _taken(np.minimum(side.counts(child), side.schema.links[child].most), rows[name], np.nan)
-            for child, label in one.counts.items()
+        counts = {
+            label: np.minimum(side.counts(child), side.schema.links[child].most) for child, label in one.counts.items()
         }
-        made[name] = _beside(one.view, _rows_of(coded, rows[name]), numbers, *extra)
-    return made
+        numbers, numbers_later = (
+            {label: _taken(found, places, np.nan) for label, found in counts.items()} for places in (rows[name], later)
+        )
+        paths[name] = Path(
+            table=_beside(one.view, _rows_of(coded, rows[name]), numbers, *extra),
+            following=_beside(one.view, _rows_of(coded, later), numbers_later, only=one.view.steps),
+            goes_on=later >= 0,
+        )
+    return paths
 
 
 def _inherited(linked: LinkedView, above: ComparableTable) -> ComparableTable:
@@ -150,9 +170,13 @@ def _rows_of(table: ComparableTable, rows: Ints) -> ComparableTable:
 
 
 def _beside(
-    view: View, table: ComparableTable, numbers: Mapping[str, Floats], *others: ComparableTable
+    view: View,
+    table: ComparableTable,
+    numbers: Mapping[str, Floats],
+    *others: ComparableTable,
+    only: Sequence[str] | None = None,
 ) -> ComparableTable:
-    """A table with all columns of a view."""
+    """A table with all columns of a view, or only some."""
     values: dict[str, Values] = {**table.values, **numbers}
     labels, codes = dict(table.labels), dict(table.codes)
     for other in others:
@@ -163,7 +187,7 @@ def _beside(
         origin=table.origin,
         columns=view.schema.columns,
         labels=labels,
-        values={name: values[name] for name in view.schema.names},
+        values={name: values[name] for name in (view.schema.names if only is None else only)},
         num_rows=table.num_rows,
         codes=codes,
     )
