@@ -16,7 +16,7 @@ from microtome.evaluation.linked_figures import LinkFigures
 from microtome.evaluation.linked_keys import check_synthetic_keys
 from microtome.evaluation.linked_report import LinkedFigures, LinkedReport, TableFigures
 from microtome.evaluation.linked_tables import LinkedTables, read_side
-from microtome.evaluation.one_row_each import Path, one_path_each
+from microtome.evaluation.one_row_each import OneRowEach, one_path_each
 from microtome.evaluation.pairs import AllPairs, Pair, PairFigures
 from microtome.evaluation.released_pairs import compare_steps_with_release, compare_with_release
 from microtome.evaluation.reporting import (
@@ -90,7 +90,7 @@ def _table(one: LinkedView, release: LinkedRelease, side: LinkedTables, compared
 
 
 def _sequence(
-    one: LinkedView, view: Release, path: Path, columns: dict[str, ColumnFigures], rng: np.random.Generator
+    one: LinkedView, view: Release, path: OneRowEach, columns: dict[str, ColumnFigures], rng: np.random.Generator
 ) -> SequenceFigures | None:
     """Rows that follow each other, where they have an order: how a column goes on, and after how long."""
     if one.view.order is None or one.view.gap is None:

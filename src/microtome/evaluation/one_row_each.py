@@ -82,7 +82,7 @@ def one_row_each(table: ComparableTable, owners: Ints, view: View, rng: np.rando
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Path:
+class OneRowEach:
     """Of everybody one row of a table.
 
     Attributes:
@@ -96,10 +96,12 @@ class Path:
     goes_on: NDArray[np.bool_]
 
 
-def one_path_each(side: LinkedTables, views: Mapping[str, LinkedView], rng: np.random.Generator) -> dict[str, Path]:
+def one_path_each(
+    side: LinkedTables, views: Mapping[str, LinkedView], rng: np.random.Generator
+) -> dict[str, OneRowEach]:
     """Of everybody one row of every table, each below the one that it hangs on; a table as each view has it."""
     rows: dict[str, Ints] = {}
-    paths: dict[str, Path] = {}
+    paths: dict[str, OneRowEach] = {}
     for name, one in views.items():
         coded, parent = side.coded[name], one.table.parent
         nothing = ComparableTable(origin=name, columns=(), labels={}, values={}, num_rows=coded.num_rows)
@@ -118,7 +120,7 @@ def one_path_each(side: LinkedTables, views: Mapping[str, LinkedView], rng: np.r
         numbers, numbers_later = (
             {label: _taken(found, places, np.nan) for label, found in counts.items()} for places in (rows[name], later)
         )
-        paths[name] = Path(
+        paths[name] = OneRowEach(
             table=_beside(one.view, _rows_of(coded, rows[name]), numbers, *extra),
             following=_beside(one.view, _rows_of(coded, later), numbers_later, only=one.view.steps),
             goes_on=later >= 0,
