@@ -301,7 +301,7 @@ def test_tables_of_few_rows_and_tables_that_show_nothing() -> None:
         one.view.measured_pairs()[: len(book.codes), : len(book.codes)]
         for one, book in zip(VIEWS.values(), codes, strict=True)
     ]
-    many, few = (weights_of_views(codes, measured, records) for records in (1e6, 30.0))
+    many, few = (weights_of_views(codes, measured, [None] * 3, records) for records in (1e6, 30.0))
     for weights, counted_pairs in zip(many, measured, strict=True):
         assert (weights[counted_pairs] > 0).all()
         assert not weights[~counted_pairs].any()
@@ -309,3 +309,6 @@ def test_tables_of_few_rows_and_tables_that_show_nothing() -> None:
     kind, day, sex = (names.index(name) for name in ("kind", "day", "people: sex"))
     assert many[1][day, sex] > many[1][kind, sex], "with records enough the larger table has more"
     assert few[1][day, sex] < few[1][kind, sex], "and with few the one that shows something"
+    wanted = weights_of_views(codes, measured, [None, kind, None], 1e6)
+    assert wanted[1][kind, sex] > 2.0 * many[1][kind, sex], "what will be asked for weighs more"
+    np.testing.assert_allclose(wanted[1][day, sex], many[1][day, sex])

@@ -150,6 +150,7 @@ class LinkedSource:
                 weights_of_views(
                     [one.view.with_steps(codebooks[name]) for name, one in self.views.items()],
                     [one.view.measured_pairs() for one in self.views.values()],
+                    [_target(one) for one in self.views.values()],
                     people / (budget.unit_noise * math.sqrt(settings.neighbours.cells_changed)),
                 ),
                 strict=True,
@@ -183,6 +184,12 @@ def _all_columns(views: Mapping[str, LinkedView]) -> Schema:
             for column in one.view.own_schema.columns
         )
     )
+
+
+def _target(linked: LinkedView) -> int | None:
+    """The place of the column of a table that will be asked for."""
+    target = linked.table.schema.target
+    return None if target is None else linked.view.schema.names.index(target)
 
 
 def _for_views(settings: PrivacySettings) -> PrivacySettings:

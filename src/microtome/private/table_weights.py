@@ -50,7 +50,10 @@ def table_weights(
 
 
 def weights_of_views(
-    codebooks: Sequence[Codebook], measured: Sequence[NDArray[np.bool_]], records_a_noise: float
+    codebooks: Sequence[Codebook],
+    measured: Sequence[NDArray[np.bool_]],
+    targets: Sequence[int | None],
+    records_a_noise: float,
 ) -> list[NDArray[np.float64]]:
     """Weight of each pair of columns in all views of linked tables; 0 where not measured.
 
@@ -61,6 +64,7 @@ def weights_of_views(
     Args:
         codebooks: The codes of each view, those of steps included.
         measured: Which pairs of columns are counted in each.
+        targets: The column of each that will be asked for, if one is declared.
         records_a_noise: All people, in units of the noise of a single table that takes the whole budget.
     """
     levels, there = zip(*(_there(codebook) for codebook in codebooks), strict=True)
@@ -71,6 +75,10 @@ def weights_of_views(
         for counted, one, share in zip(measured, cells, shares, strict=True)
     ]
     found = usual
+    for weights, target in zip(usual, targets, strict=True):
+        if target is not None:
+            weights[target] *= _TARGET_WEIGHT
+            weights[:, target] *= _TARGET_WEIGHT
     for _ in range(_ROUNDS):
         whole = max(sum(float(np.triu(one, 1).sum()) for one in found), 1.0)
         shown = [
