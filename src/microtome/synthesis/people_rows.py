@@ -36,6 +36,8 @@ _ROUNDS = 12
 """Rounds in which sums over people are met."""
 _FEW = 64
 """People of a group below whom what they have together is mostly chance."""
+_CROWD = 3
+"""Rows of a person past the end of all times up to which they are put between the row before and the end."""
 _TRIES = 8
 """How often a row that breaks a rule is drawn anew, given the same."""
 
@@ -97,10 +99,39 @@ class PeopleRows:
             before = {name: _whole(table.column(name)).filter(pa.array(going)) for name in table.column_names}
         if not owners:
             return np.zeros(0, np.int64), self._empty()
-        whose, rows = np.concatenate(owners), pa.concat_tables(tables)
+        whose, rows = self._fitting(owners, tables, rng)
         times = np.arange(len(whose)) if self.view.order is None else self._numbers(self.view.order, rows)
         order = np.lexsort((times, whose))
         return whose[order], rows.take(pa.array(order))
+
+    def _fitting(self, owners: list[Ints], tables: list[pa.Table], rng: np.random.Generator) -> tuple[Ints, pa.Table]:
+        """All rows, and whose each is; where gaps lead past the end of all times, all of a person's are shortened.
+
+        Rows that were put between the one before and the end would crowd there: the more, the more rows somebody has.
+        Where there are rules, rows stay where these were looked at.
+        """
+        whose, rows, view = np.concatenate(owners), pa.concat_tables(tables), self.view
+        if view.order is None or view.gap is None or self.keeper is not None:
+            return whose, rows
+        code = self.codebook.codes[self._place(view.order)]
+        high = (code.column.number_bounds() or _ends(code))[1]
+        number = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])
+        order = np.lexsort((number, whose))
+        whose, rows = whose[order], rows.take(pa.array(order))
+        times, gaps = self._numbers(view.order, rows), self._numbers(view.gap, rows)
+        first = np.flatnonzero(np.diff(whose, prepend=-1))
+        place = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(whose))))
+        passed = np.cumsum(gaps) - gaps
+        passed -= passed[first][place]
+        last = np.append(first[1:], len(whose)) - 1
+        room, wanted, later = high - times[first], passed[last], np.maximum(last - first, 1)
+        parts = room * rng.random(len(first)) ** (1.0 / later) / np.maximum(wanted, 1e-300)
+        beyond = np.add.reduceat(passed > room[place], first)
+        shortened = (beyond > _CROWD)[place]
+        fitted = np.where(shortened, times[first][place] + passed * parts[place], times)
+        whole = np.floor(fitted) if code.column.kind.is_integral else fitted
+        values = numbers_to_arrow(code.column, whole, None).cast(code.column.storage_type)
+        return whose, rows.set_column(rows.column_names.index(view.order), view.order, values)
 
     def _times(self, before: Mapping[str, pa.Array]) -> Floats | None:
         """When the rows before were, and how far it is to the next ones (2 × rows)."""
