@@ -362,6 +362,8 @@ def suite(*, delta: float = 1e-5) -> list[AuditSetting]:
         replace(records, subsample=0.25, neighbours=add_remove),
         replace(records, subsample=0.25, neighbours=replace_one),
         *(replace(aggregates, epsilon=epsilon) for epsilon in (0.5, 1.0, 5.0)),
+        replace(aggregates, rows=3),
+        *(replace(aggregates, linked=True, rows=2, neighbours=relation) for relation in Neighbours),
         *(replace(aggregates, second_round=True, epsilon=5.0, neighbours=relation) for relation in Neighbours),
         *(replace(pivoted, epsilon=epsilon) for epsilon in (0.5, 1.0, 5.0)),
         replace(pivoted, neighbours=add_remove, as_published=True),

@@ -18,6 +18,7 @@ from microtome.errors import MicrotomeError
 from microtome.private.cell_index import numbers_within_bounds
 from microtome.published import AggregatesRelease, RecordsRelease, Release, Triples, narrowed
 from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells, Rounding
+from microtome.schema.view import view_of
 
 
 def linked_evidence(observation: LinkedObservation) -> Iterator[Evidence]:
@@ -60,6 +61,16 @@ def step_evidence(observation: TableObservation, rows: int) -> Iterator[Evidence
             adds=adds,
             other_adds=adds,
         )
+
+
+def people_evidence(observation: TableObservation) -> Iterator[Evidence]:
+    """A table of people with several rows each: columns, numbers of rows, tables of both, and steps."""
+    schema = observation.data.schema
+    data = observation.data.with_numbers_of_rows(view_of(schema).schema)
+    seen = replace(observation, data=data, present=data.present(observation.coins))
+    yield from profile_evidence(seen)
+    yield from table_evidence(seen)
+    yield from step_evidence(seen, 1 if schema.unit is None else schema.unit.max_rows)
 
 
 def profile_evidence(observation: TableObservation) -> Iterator[Evidence]:
