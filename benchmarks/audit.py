@@ -3,8 +3,8 @@
     python benchmarks/audit.py [--seconds 1800]
     python benchmarks/audit.py --only "linked tables" --seconds 600
 
-Settings whose name has the words of ``--only`` are audited by themselves, and take the place of the same settings in the
-file; each of them says when and with what. Their bounds have the confidence that they have among all settings.
+Settings whose name has the words of ``--only`` are audited by themselves, and take the place of the same settings in
+the file; each of them says when and with what. Their bounds have the confidence that they have among all settings.
 """
 
 from __future__ import annotations

@@ -100,9 +100,9 @@ class TableAuditData(AuditData[Records]):
             picked = np.column_stack([people.places, np.zeros((len(people), len(extra)), np.int64)])
             return Records(table=table, places=places_of(schema, table, picked))
 
-        groups = {name: seen(getattr(self, name)) for name in ("targets", "substitutes", "crowd")}
         spots = (*self.spots, *(pa.array([often], column.arrow_type) for column in extra))
-        return replace(self, schema=schema, spots=spots, **groups)
+        targets, substitutes, crowd = (seen(group) for group in (self.targets, self.substitutes, self.crowd))
+        return replace(self, schema=schema, spots=spots, targets=targets, substitutes=substitutes, crowd=crowd)
 
 
 def build_audit_table(
