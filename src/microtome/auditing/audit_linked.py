@@ -38,7 +38,7 @@ class LinkedAuditData(AuditData[Records]):
         rows: Rows of every parent.
     """
 
-    releases_each: ClassVar[int] = 4
+    releases_each: ClassVar[int] = 2
     schema: LinkedSchema
     rows: int
 
