@@ -88,7 +88,7 @@ def test_too_little_noise_on_tables(monkeypatch: Patch) -> None:
     assert audited(AGGREGATES, releases=180).curve.is_violation
 
 
-@pytest.mark.parametrize(("people", "releases"), [(LINKED, 400), (SEVERAL, 150)])
+@pytest.mark.parametrize(("people", "releases"), [(LINKED, 240), (SEVERAL, 150)])
 def test_half_the_noise_on_tables_of_people(people: AuditSetting, releases: int, monkeypatch: Patch) -> None:
     monkeypatch.setattr(aggregating, "noisy_counts", weaker(aggregating.noisy_counts, 0.5))
     assert audited(people, releases=releases).curve.is_violation
