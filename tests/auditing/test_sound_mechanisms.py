@@ -91,7 +91,7 @@ def test_a_claim_translates_to_itself(setting: AuditSetting) -> None:
 
 @pytest.mark.parametrize(("last", "found"), [(10, 0), (45, 1)], ids=["while choosing", "while counting"])
 def test_ending_early_gives_what_was_found(last: int, found: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, sound = 0, AuditRun._release
+    calls, sound = 0, AuditRun._releases
 
     def release(self: Any, output: Any) -> Any:
         nonlocal calls
@@ -100,7 +100,7 @@ def test_ending_early_gives_what_was_found(last: int, found: int, monkeypatch: p
             raise KeyboardInterrupt
         return sound(self, output)
 
-    monkeypatch.setattr(AuditRun, "_release", release)
+    monkeypatch.setattr(AuditRun, "_releases", release)
     ended = audit([RECORDS, AGGREGATES], seconds=0.1, seed=0)
     assert not ended.finished
     assert len(ended.findings) == found
