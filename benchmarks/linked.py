@@ -35,6 +35,7 @@ import pandas as pd
 
 import microtome as mt
 from bank import Tables, bank_schema, bank_tables, loan_auc, loan_auc_of_real
+from coarse import coarse
 from hma_tables import hma, without
 from microtome.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from microtome.evaluation.sequences import SequenceFigures
@@ -176,10 +177,14 @@ def figures(real: Tables, synthetic: Tables, schema: LinkedSchema) -> dict[str, 
         schema = without(schema, name)
     found = mt.report_linked(real, synthetic, schema, sample=10_000).figures
     detector = found.detector
+    rows = {table.name: (table.rows[0] or 0, table.rows[1]) for table in found.tables}
+    coarser = {link.table: coarse(link, schema, rows[link.table]) for link in found.links}
     return {
         "cardinality": {link.table: link.cardinality.score for link in found.links},
         "pair_tv": {link.table: link.distance for link in found.links},
         "chance": {link.table: link.floor for link in found.links},
+        "coarse_tv": {table: one.distance for table, one in coarser.items()},
+        "coarse_chance": {table: one.chance for table, one in coarser.items()},
         "kept": {link.table: link.kept for link in found.links},
         "within_tv": {table.name: _within(table.pairs) for table in found.tables},
         "broken_keys": found.broken_keys,

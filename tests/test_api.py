@@ -1,12 +1,13 @@
 """One function for tables and images, and options that are spelled once."""
 
 import inspect
-from dataclasses import fields
+from dataclasses import fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 import typer
@@ -14,11 +15,13 @@ import typer
 import microtome as mt
 from microtome.accounting import Ledger, Neighbours
 from microtome.cli.main import app
-from microtome.errors import OutputError, ParameterError, SchemaError, TableError
+from microtome.errors import OutputError, ParameterError, PoorReleaseWarning, SchemaError, TableError
 from microtome.images import ImageSet
 from microtome.private.plan import plan_profile
 from microtome.published import ReleaseKind
-from microtome.settings import IMAGE_PROFILE, TABLE_PROFILE, PrivacySettings
+from microtome.schema import Aside
+from microtome.schema.unit import Unit
+from microtome.settings import IMAGE_PROFILE, TABLE_PROFILE, PrivacySettings, RunSettings
 from support import people, people_schema, repeatable_noise
 
 PICTURES = mt.ImageSchema(height=4, width=3, classes=(0, 1, 2), low=0, high=16, components=5)
@@ -201,3 +204,16 @@ def test_no_input_is_overwritten(tmp_path: Path) -> None:
             with pytest.raises(OutputError, match="choose another output"):
                 mt.release(table, document, epsilon=1, delta=1e-4, ledger=ledger, output=output, run=run)
     assert before == {path: path.read_bytes() for path in before}
+
+
+def test_a_key_of_people_that_was_left_out_is_told_of_unless_it_is_the_unit(tmp_path: Path) -> None:
+    table = people(60).append_column("patient_id", pa.array(np.arange(60) // 2))
+    schema = people_schema()
+    dropped = replace(schema, aside=(*schema.aside, Aside(name="patient_id", action="drop", place=len(schema.names))))
+    with pytest.warns(PoorReleaseWarning, match="unit: patient_id"):
+        mt.release(table, dropped, epsilon=1.0, delta=1e-5, anyway=True, output=tmp_path / "rows.release")
+    told = list[str]()
+    whole = replace(dropped, unit=Unit(key="patient_id", max_rows=2))
+    run = RunSettings(tell=lambda _, lines: told.extend(lines))
+    mt.release(table, whole, epsilon=1.0, delta=1e-5, anyway=True, output=tmp_path / "people.release", run=run)
+    assert not [line for line in told if "unit" in line]

@@ -39,6 +39,7 @@ from microtome.private import (
 )
 from microtome.private.arrow_stream import is_of_data_sets
 from microtome.private.image_rows import open_images
+from microtome.private.naming import is_of_person
 from microtome.private.spool import is_read_once, read_again
 from microtome.private.stored_file import local_files, names_one_place
 from microtome.published import Artefact, ImageRelease, LinkedRelease, Release, keep_temporary
@@ -238,6 +239,7 @@ def _opened(
         case None if like is not None:
             return _opened(source, like.schema, settings, run, held, anyway=anyway, like=like)
         case Schema():
+            run.tell("", _whose_rows(schema))
             table = _rows(open_table(source, schema.file), schema, settings, run, held)
             return TableSource(
                 table=table, schema=schema, foresee=partial(foresee, anyway=anyway, like=like), like=like
@@ -263,6 +265,16 @@ def _opened(
                 f"schema is {type(schema).__name__}; it must be a Schema, a LinkedSchema, an ImageSchema, or a path; "
                 "for a table mt.draft_schema(table) makes one, to be read, corrected and confirmed"
             )
+
+
+def _whose_rows(schema: Schema) -> list[str]:
+    """A word to whoever may have forgotten that people have several rows: by names of columns, which are public."""
+    keys = [] if schema.unit is not None else [name for name in schema.names_aside if is_of_person(name)]
+    return [
+        f"The promise is for one row. If {name!r} is in several rows, say so in the schema ('unit: {name}'): then it "
+        "is for all rows of a person."
+        for name in keys
+    ]
 
 
 def _rows(

@@ -124,6 +124,15 @@ def scratch_folder(name: str) -> Iterator[Path]:
         yield folder
 
 
+@contextmanager
+def scratch_file(path: Path) -> Iterator[BinaryIO]:
+    """A new file in a scratch folder, for its owner alone. It goes with the folder: nothing waits for the disk."""
+    with disk_errors(path):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _AS_IT_IS, 0o600)
+        with os.fdopen(handle, "w+b") as file:
+            yield file
+
+
 def write_text(path: Path, text: str, *, mode: int = 0o666) -> None:
     """Write a text file, whole or not at all."""
     with whole_file(path, mode=mode) as file:

@@ -30,6 +30,8 @@ ERROR = 0.01
 RECORDS = AuditSetting(epsilon=5.0)
 ADD_REMOVE = replace(RECORDS, neighbours=Neighbours.ADD_REMOVE)
 AGGREGATES = AuditSetting(kind=AuditKind.AGGREGATES, pivot="group", epsilon=5.0)
+SEVERAL = AuditSetting(kind=AuditKind.AGGREGATES, rows=3, epsilon=5.0)
+LINKED = AuditSetting(kind=AuditKind.AGGREGATES, linked=True, rows=2, epsilon=5.0)
 PROFILE = AuditSetting(kind=AuditKind.PROFILE, epsilon=5.0)
 AS_PUBLISHED = replace(ADD_REMOVE, as_published=True)
 IMAGES = replace(RECORDS, images=True)
@@ -84,6 +86,12 @@ def weaker(sound: Callable[..., np.ndarray], factor: float) -> Callable[..., np.
 def test_too_little_noise_on_tables(monkeypatch: Patch) -> None:
     monkeypatch.setattr(aggregating, "noisy_counts", weaker(aggregating.noisy_counts, LESS))
     assert audited(AGGREGATES, releases=180).curve.is_violation
+
+
+@pytest.mark.parametrize(("people", "releases"), [(LINKED, 240), (SEVERAL, 150)])
+def test_half_the_noise_on_tables_of_people(people: AuditSetting, releases: int, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(aggregating, "noisy_counts", weaker(aggregating.noisy_counts, 0.5))
+    assert audited(people, releases=releases).curve.is_violation
 
 
 def test_too_little_noise_on_the_tables_of_a_second_round(monkeypatch: Patch) -> None:

@@ -54,6 +54,8 @@ def test_every_setting_of_the_suite_passes(setting: AuditSetting) -> None:
         (replace(RECORDS, directions=DirectionKind.GAUSSIAN), 2500),
         (replace(AGGREGATES, epsilon=1.0), 6000),
         (replace(AGGREGATES, pivot="none"), 2000),
+        (replace(AGGREGATES, pivot="none", linked=True, rows=2), 2000),
+        (replace(AGGREGATES, pivot="none", rows=3), 2000),
         (IMAGE_RECORDS, 1500),
         (IMAGE_AGGREGATES, 1500),
     ],
@@ -89,7 +91,7 @@ def test_a_claim_translates_to_itself(setting: AuditSetting) -> None:
 
 @pytest.mark.parametrize(("last", "found"), [(10, 0), (45, 1)], ids=["while choosing", "while counting"])
 def test_ending_early_gives_what_was_found(last: int, found: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, sound = 0, AuditRun._release
+    calls, sound = 0, AuditRun._releases
 
     def release(self: Any, output: Any) -> Any:
         nonlocal calls
@@ -98,7 +100,7 @@ def test_ending_early_gives_what_was_found(last: int, found: int, monkeypatch: p
             raise KeyboardInterrupt
         return sound(self, output)
 
-    monkeypatch.setattr(AuditRun, "_release", release)
+    monkeypatch.setattr(AuditRun, "_releases", release)
     ended = audit([RECORDS, AGGREGATES], seconds=0.1, seed=0)
     assert not ended.finished
     assert len(ended.findings) == found

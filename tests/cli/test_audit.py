@@ -62,7 +62,7 @@ def test_a_violation_is_an_error_and_is_written(
 
 
 def test_ctrl_c_writes_what_was_found(microtome: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, sound = 0, AuditRun._release
+    calls, sound = 0, AuditRun._releases
 
     def release(self: Any, output: Path) -> Any:
         nonlocal calls
@@ -71,7 +71,7 @@ def test_ctrl_c_writes_what_was_found(microtome: Command, tmp_path: Path, monkey
             raise KeyboardInterrupt
         return sound(self, output)
 
-    monkeypatch.setattr(AuditRun, "_release", release)
+    monkeypatch.setattr(AuditRun, "_releases", release)
     outcome = microtome("audit", *QUICK, "-o", tmp_path / "audit.json")
     assert outcome.code == 130
     assert "interrupted" in outcome.out

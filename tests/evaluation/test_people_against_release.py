@@ -88,10 +88,28 @@ def test_rows_dealt_out_at_random_differ_across_links(release: LinkedRelease) ->
     assert kept[0] > kept[1] + 0.1
 
 
+def test_steps_are_compared_with_what_was_counted_of_them(release: LinkedRelease) -> None:
+    tables = {name: table.to_pandas() for name, table in clinic(PATIENTS).items()}
+    visits = tables["visits"]
+    rng = np.random.default_rng(2)
+    shuffled = visits.assign(diagnosis=rng.permutation(visits["diagnosis"].to_numpy()))
+    found = []
+    for one in (tables, tables | {"visits": shuffled}):
+        page = mt.report_linked(None, one, release=release)
+        sequence = next(link.sequence for link in page.figures.links if link.table == "visits")
+        assert sequence is not None
+        assert sequence.gap.score > 0.85
+        assert {step.names for step in sequence.steps} >= {("diagnosis", "in the next row")}
+        assert "From one row to the next" in page.html
+        found.append(next(1.0 - step.similarity for step in sequence.steps if step.names[0] == "diagnosis"))
+    assert found[0] < 0.5 * found[1]
+
+
 def test_of_everybody_one_row_is_drawn_below_another() -> None:
     side = read_side(clinic(60), "synthetic", clinic_schema())
     views = linked_views(clinic_schema())
-    paths = one_path_each(side, views, np.random.default_rng(0))
+    drawn = one_path_each(side, views, np.random.default_rng(0))
+    paths = {name: path.table for name, path in drawn.items()}
     assert {table.num_rows for table in paths.values()} == {60}
     ages = paths["patients"].values["age"]
     np.testing.assert_array_equal(paths["prescriptions"].values["patients: age"], ages)

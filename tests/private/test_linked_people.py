@@ -4,6 +4,7 @@ People are added, removed and replaced, with every number of rows in every table
 """
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ from microtome.private import LinkedSource, linked_people, open_linked
 from microtome.private.aggregating import AggregateTally, plan_aggregates, plan_tables
 from microtome.private.level_tally import LevelTally
 from microtome.private.linked_people import LinkedPeople
-from microtome.private.profile import Tally
+from microtome.private.profile import Profile, Tally
 from microtome.private.profile_budget import ProfileBudget
+from microtome.private.table_weights import weights_of_views
 from microtome.private.weighting import WHOLE
 from microtome.progress import silent
-from microtome.schema import Aside, Column, LinkedSchema, LinkedTable, Parent, Schema
+from microtome.schema import Aside, Column, LinkedSchema, LinkedTable, Parent, PublicTable, Schema
 from microtome.schema.code_kinds import code_from_counts
 from microtome.schema.codebook import Codebook
 from microtome.schema.column_code import CellCounts
@@ -43,9 +45,13 @@ SCHEMA = LinkedSchema(
             name="people",
             key="who",
             schema=Schema(
-                columns=(Column(name="sex", kind="categorical", categories=("f", "m"), missing=False),),
+                columns=(
+                    Column(name="sex", kind="categorical", categories=("f", "m"), missing=False),
+                    Column(name="home", kind="categorical", dtype="int64", missing=False),
+                ),
                 aside=(key("who"),),
             ),
+            references={"home": "towns"},
         ),
         LinkedTable(
             name="visits",
@@ -55,9 +61,11 @@ SCHEMA = LinkedSchema(
                 columns=(
                     Column(name="kind", kind="categorical", categories=("a", "b"), missing=False),
                     Column(name="day", kind="integer", bounds=(0, 5), missing=False),
+                    Column(name="place", kind="categorical", dtype="int64", missing=False),
                 ),
                 aside=(key("visit"), key("who", 1)),
             ),
+            references={"place": "towns"},
         ),
         LinkedTable(
             name="drugs",
@@ -66,11 +74,17 @@ SCHEMA = LinkedSchema(
                 columns=(Column(name="drug", kind="categorical", categories=("x", "y", "z")),), aside=(key("visit"),)
             ),
         ),
-    )
+    ),
+    public=(PublicTable(name="towns", key="town", rows={"town": (1, 2, 3)}),),
 )
+HOME, PLACE = {"f": 1, "m": 2}, {"a": 1, "b": 3}
+"""Women live where visits of kind a are."""
 VIEWS = linked_views(SCHEMA)
 Person = tuple[str, list[tuple[str, int, list[str]]]]
 """Sex, and visits with their kind, day and drugs."""
+
+
+VISIT_TYPES = (pa.int64(), pa.int64(), pa.string(), pa.int64(), pa.int64())
 
 
 def random_person(rng: np.random.Generator, visits: int, drugs: int) -> Person:
@@ -82,18 +96,18 @@ def random_person(rng: np.random.Generator, visits: int, drugs: int) -> Person:
 
 
 def tables_of(people: dict[int, Person], rng: np.random.Generator | None = None) -> dict[str, pa.Table]:
-    persons = [(who, sex) for who, (sex, _) in people.items()]
+    persons = [(who, sex, HOME[sex]) for who, (sex, _) in people.items()]
     visits, drugs = [], []
     for who, (_, rows) in people.items():
         for kind, day, given in rows:
-            visits.append((len(visits), who, kind, day))
+            visits.append((len(visits), who, kind, day, PLACE[kind]))
             drugs += [(len(visits) - 1, drug) for drug in given]
     if rng is not None:
         for rows in (persons, visits, drugs):
             rng.shuffle(rows)  # type: ignore[arg-type]
     return {
-        "people": _table(persons, {"who": pa.int64(), "sex": pa.string()}),
-        "visits": _table(visits, {"visit": pa.int64(), "who": pa.int64(), "kind": pa.string(), "day": pa.int64()}),
+        "people": _table(persons, {"who": pa.int64(), "sex": pa.string(), "home": pa.int64()}),
+        "visits": _table(visits, dict(zip(("visit", "who", "kind", "day", "place"), VISIT_TYPES, strict=True))),
         "drugs": _table(drugs, {"visit": pa.int64(), "drug": pa.string()}),
     }
 
@@ -210,13 +224,27 @@ def test_what_is_inherited_is_distributed_as_where_it_is_from() -> None:
     assert shares == {name: pytest.approx(shares["people"], abs=1e-4) for name in VIEWS}
 
 
+def test_a_row_says_whether_it_is_where_its_person_is() -> None:
+    people: dict[int, Person] = {1: ("f", [("a", 0, []), ("b", 1, [])]), 2: ("m", [("a", 2, [])]), 3: ("f", [])}
+    (same,) = VIEWS["visits"].view.same
+    assert (same.column, same.above) == ("place", "people: home")
+    assert not VIEWS["people"].view.same
+    assert not VIEWS["drugs"].view.same
+    assert same.name not in VIEWS["drugs"].sources
+    with gathered(tables_of(people)) as held:
+        rows = pa.concat_tables([table for table, _, _ in held.views["visits"]]).to_pylist()
+    said = {(row["people: home"], row["place"]): row[same.name] for row in rows}
+    assert said == {(1, 1): True, (1, 3): False, (2, 1): False, (1, None): None}
+
+
 def test_counts_depend_neither_on_the_order_of_rows_nor_on_blocks() -> None:
-    rng = np.random.default_rng(4)
-    people = {number: random_person(rng, number % 6, number % 4) for number in range(20)}
-    first = counted(people)
-    for rows in (1, 1000):
-        again = counted(people, rng, rows)
-        assert all((first[name] == again[name]).all() for name in first)
+    for seed in (4, 5, 6):  # where equal visits differ in their drugs, and not all of them are kept
+        rng = np.random.default_rng(seed)
+        people = {number: random_person(rng, number % 6, number % 4) for number in range(20)}
+        first = counted(people)
+        for rows in (1, 1000):
+            again = counted(people, rng, rows)
+            assert all((first[name] == again[name]).all() for name in first)
 
 
 def test_children_of_rows_that_are_left_out_are_left_out_too() -> None:
@@ -229,7 +257,7 @@ def test_children_of_rows_that_are_left_out_are_left_out_too() -> None:
 def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="no table 'visits', 'drugs'"):
         open_linked({"people": tables_of({})["people"]}, SCHEMA)
-    (tmp_path / "people.csv").write_text("who,sex\n1,f\n")
+    (tmp_path / "people.csv").write_text("who,sex,home\n1,f,1\n")
     with pytest.raises(TableError, match="no table 'visits', 'drugs'"):
         open_linked(str(tmp_path), SCHEMA)
 
@@ -242,3 +270,45 @@ def test_the_budget_of_all_views_together_is_that_of_one_release() -> None:
         budgets = source._profile_budgets(BUDGET, protects_count=False)
     assert sum(one.mu**2 for one in budgets.values()) == pytest.approx(BUDGET.mu**2, rel=1e-9)
     assert sum(one.mu**2 for one in budgets.values()) < BUDGET.mu**2
+
+
+def test_tables_of_all_views_spend_what_one_table_would() -> None:
+    """However weights share it out: Σ 1/σ² over all tables is that of a single one with all of the budget."""
+    rng = np.random.default_rng(6)
+    settings = PrivacySettings(epsilon=3.0, focus="none", triples=0)
+    people = {number: random_person(rng, number % 4, number % 3) for number in range(200)}
+    with gathered(tables_of(people)) as held:
+        source = LinkedSource(people=held, schema=SCHEMA, count_is_public=True)
+        budget = plan_tables(settings, SCHEMA["people"].schema, ())
+        profiles = {
+            name: Profile(
+                codebook=replace(codes, codes=codes.codes[: len(VIEWS[name].view.own_schema.columns)]), total=200.0
+            )
+            for name, codes in CODES.items()
+        }
+        passes = source._tables(settings, budget, 0.2, profiles)
+    noise = np.concatenate(
+        [one._plan.pair_noise[np.triu_indices_from(one._plan.pair_noise)] for one in passes.values()]
+    )
+    spent = (noise[noise > 0] ** -2.0).sum() * budget.unit_noise**2
+    assert 1.0 - 1e-6 < spent <= 1.0
+
+
+def test_tables_of_few_rows_and_tables_that_show_nothing() -> None:
+    """Noise is less where rows are rarer, more where cells are too many to show anything; and no table is without."""
+    codes = [CODES[name] for name in VIEWS]
+    measured = [
+        one.view.measured_pairs()[: len(book.codes), : len(book.codes)]
+        for one, book in zip(VIEWS.values(), codes, strict=True)
+    ]
+    many, few = (weights_of_views(codes, measured, [None] * 3, records) for records in (1e6, 30.0))
+    for weights, counted_pairs in zip(many, measured, strict=True):
+        assert (weights[counted_pairs] > 0).all()
+        assert not weights[~counted_pairs].any()
+    names = VIEWS["visits"].view.schema.names
+    kind, day, sex = (names.index(name) for name in ("kind", "day", "people: sex"))
+    assert many[1][day, sex] > many[1][kind, sex], "with records enough the larger table has more"
+    assert few[1][day, sex] < few[1][kind, sex], "and with few the one that shows something"
+    wanted = weights_of_views(codes, measured, [None, kind, None], 1e6)
+    assert wanted[1][kind, sex] > 2.0 * many[1][kind, sex], "what will be asked for weighs more"
+    np.testing.assert_allclose(wanted[1][day, sex], many[1][day, sex])

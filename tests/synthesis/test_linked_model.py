@@ -16,8 +16,10 @@ from microtome.cli.main import app
 from microtome.demo.clinic import MOST_PRESCRIPTIONS, MOST_VISITS, clinic, clinic_schema
 from microtome.errors import ModelError, ParameterError
 from microtome.published import LinkedRelease, promise_in_words
+from microtome.published.mechanisms import LinkedMechanism
 from microtome.published.statement import privacy_statement
 from microtome.schema import LinkedSchema
+from microtome.schema.linked_view import linked_views
 from microtome.synthesis.linked_model import LinkedModel
 
 PATIENTS = 800
@@ -201,3 +203,56 @@ def test_programs_that_read_croissant_read_all_tables(model: mt.Synthesizer, tmp
     for name in ("patients", "visits", "prescriptions", "practices"):
         with (tmp_path / "synthetic" / f"{name}.csv").open() as rows:
             assert len(list(dataset.records(name))) == len(list(rows)) - 1
+
+
+def towns() -> tuple[dict[str, pd.DataFrame], LinkedSchema]:
+    """People in twenty towns, and shops that are in their owner's town for four of five."""
+    rng = np.random.default_rng(11)
+    home = rng.integers(1, 21, 3_000)
+    owner = np.flatnonzero(rng.random(len(home)) < 0.6)
+    place = np.where(rng.random(len(owner)) < 0.8, home[owner], rng.integers(1, 21, len(owner)))
+    key = {"action": "surrogate", "dtype": "int64"}
+    town = {"name": "town", "kind": "categorical", "dtype": "int64", "missing": "never"}
+    shops = {"table": "shops", "parent": "people", "foreign_key": "who", "cardinality": "1:1"}
+    document = {
+        "microtome-linked": 1,
+        "tables": [
+            {
+                "table": "people",
+                "key": "who",
+                "references": {"town": "towns"},
+                "columns": [{"name": "who", **key}, town],
+            },
+            shops | {"references": {"town": "towns"}, "columns": [{"name": "who", **key}, town]},
+            {"table": "towns", "public": True, "key": "town", "rows": {"town": list(range(1, 21))}},
+        ],
+    }
+    tables = {
+        "people": pd.DataFrame({"who": np.arange(len(home)), "town": home}),
+        "shops": pd.DataFrame({"who": owner, "town": place}),
+    }
+    return tables, LinkedSchema.from_dict(document)
+
+
+def test_rows_are_where_what_they_hang_on_is_as_often_as_they_should(tmp_path: Path) -> None:
+    real, schema = towns()
+    release = mt.release(real, schema, epsilon=3.0, delta=1e-6, output=tmp_path / "towns.release")
+    assert release.mechanism.same
+    model = mt.Synthesizer(FAST, random_state=0).fit(release)
+    model.save(tmp_path / "towns.model")
+    for one in (model, mt.Synthesizer.load(tmp_path / "towns.model")):
+        drawn = one.sample(3_000, random_state=1)
+        both = drawn["shops"].merge(drawn["people"], on="who", suffixes=("", " of the owner"))
+        assert len(both) == len(drawn["shops"])
+        assert (both["town"] == both["town of the owner"]).mean() == pytest.approx(0.81, abs=0.05)
+        assert list(drawn["shops"].columns) == ["who", "town"]
+
+
+def test_files_from_before_sameness_was_counted_are_read_without_it() -> None:
+    _, schema = towns()
+    assert linked_views(schema)["shops"].view.same
+    old = linked_views(schema, same=False)["shops"].view
+    assert not old.same
+    assert old.schema.names == ["town", "people: town", "people: number of shops"]
+    stated = {"profile_share": 0.2, "views": []}
+    assert not LinkedMechanism.from_dict(stated).same

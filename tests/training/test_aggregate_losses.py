@@ -1,7 +1,9 @@
 """Fitting aggregates: views that do not know of each other, margins by class, and what only a pivot can teach."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -42,7 +44,7 @@ from microtome.training import (
     aggregate_losses,
     aggregates_objective,
 )
-from microtome.training.aggregate_losses import class_margins, class_shares, thinned_moments
+from microtome.training.aggregate_losses import _Presences, _prices, class_margins, class_shares, thinned_moments
 from support import FixedRandomness, levels_of, publish
 
 Make = Callable[..., AggregatesRelease]
@@ -342,3 +344,32 @@ def test_the_quick_fit_is_the_same_when_a_run_is_resumed(
     assert len(found) == 2
     for first, second in zip(*found, strict=True):
         assert first is second is None or torch.equal(first, second)
+
+
+def test_that_a_row_is_there_costs_nothing_in_its_columns_and_what_it_has_does() -> None:
+    """Numbers of rows pay for that; a column that is missing where there is no row pays for its values alone."""
+    blocks = [SimpleNamespace(start=0, stop=2, width=2), SimpleNamespace(start=2, stop=5, width=3)]
+    release = SimpleNamespace(presence=SimpleNamespace(absent={1: 2}), codebook=SimpleNamespace(blocks=blocks))
+    price, margins = torch.full((5,), 3.0), torch.tensor([0.5, 0.5, 0.06, 0.04, 0.9])
+    free = _Presences(release, price)  # type: ignore[arg-type]
+
+    def paid(rows: torch.Tensor) -> float:
+        surprise = rows.clamp_min(1e-9).log() - margins.log()
+        return float((price * rows * surprise)[:, 2:].sum(dim=1).mean() - free(rows, margins))
+
+    nobody, somebody = torch.tensor([[0.5, 0.5, 0.0, 0.0, 1.0]]), torch.tensor([[0.5, 0.5, 0.6, 0.4, 0.0]])
+    assert paid(torch.cat([nobody, somebody])) == pytest.approx(0.0, abs=1e-5)
+    knowing = torch.tensor([[0.5, 0.5, 1.0, 0.0, 0.0]])
+    assert paid(torch.cat([nobody, knowing])) == pytest.approx(3.0 * math.log(1.0 / 0.6) / 2.0, rel=1e-4)
+
+
+def test_knowledge_of_rare_rows_costs_more() -> None:
+    code = SimpleNamespace(level_margins=np.array([0.1, 0.15, 0.75]))
+    blocks = [SimpleNamespace(start=0, stop=3, width=3)]
+    made = {
+        "codebook": SimpleNamespace(blocks=blocks, codes=[code]),
+        "levels_met": lambda: np.array([10]),
+    }
+    usual = _prices(SimpleNamespace(presence=None, **made))  # type: ignore[arg-type]
+    rare = _prices(SimpleNamespace(presence=SimpleNamespace(absent={0: 2}), **made))  # type: ignore[arg-type]
+    torch.testing.assert_close(rare, 2.0 * usual)

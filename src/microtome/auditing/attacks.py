@@ -28,6 +28,7 @@ from microtome.auditing.observation import AnyObservation, ImageObservation, Lin
 from microtome.auditing.setting import AuditKind
 from microtome.auditing.table_evidence import (
     linked_evidence,
+    people_evidence,
     profile_evidence,
     row_means,
     table_evidence,
@@ -59,6 +60,11 @@ class Attacker:
         evidence = self._evidence(observation)
         ratio = sum((piece.log_ratio() for piece in evidence), np.zeros(len(observation.coins)))
         scores: Scores = {_LIKELIHOOD: ratio}
+        own = [piece for piece in evidence if not piece.is_shared]
+        if len(own) < len(evidence):  # noise that all targets share makes all of a release's verdicts err together
+            scores[f"{_LIKELIHOOD}, what targets do not share"] = sum(
+                (piece.log_ratio() for piece in own), np.zeros(len(observation.coins))
+            )
         scores |= {f"{_LIKELIHOOD}, {piece.name}": piece.log_ratio() for piece in evidence}
         if self._kind.is_of_rows and observation.owners is None:
             scores |= _unobserved(observation, ratio)
@@ -82,6 +88,8 @@ class Attacker:
         match self._kind:
             case AuditKind.PROFILE:
                 return profile
+            case AuditKind.AGGREGATES if observation.data.schema.unit is not None:
+                return list(people_evidence(observation))
             case AuditKind.AGGREGATES:
                 return [*profile, *table_evidence(observation)]
             case AuditKind.RECORDS:

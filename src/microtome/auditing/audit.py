@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +25,7 @@ from microtome.auditing.attacks import Attacker, Scores
 from microtome.auditing.audit_data import Coins
 from microtome.auditing.claim import Claim, Point
 from microtome.auditing.lower_bound import Verdicts, count_verdicts, expected_bounds, is_refused, lower_bound
-from microtome.auditing.observation import observe_release, publish_release
+from microtome.auditing.observation import AnyObservation, observe_release, publish_release
 from microtome.auditing.setting import AuditSetting
 from microtome.progress import Progress, silent
 
@@ -137,10 +138,11 @@ class _Count:
     training: Verdicts
     rows: list[tuple[float, float, float]] = field(default_factory=list)
 
-    def add(self, scores: Scores, coins: Coins) -> None:
+    def add(self, looks: Sequence[Scores], coins: Coins) -> None:
         # Seen the other way round, the table without the target is the first of the two.
-        there, gone, luck = count_verdicts(self.test.says(scores)[None], ~coins if self.test.reverse else coins)
-        self.rows.append((float(there[0]), float(gone[0]), float(luck)))
+        says = np.stack([self.test.says(scores) for scores in looks])
+        there, gone, luck = count_verdicts(says, ~coins if self.test.reverse else coins)
+        self.rows.append((float(there.mean()), float(gone.mean()), float(luck)))
 
     def bound(self, claimed: float, *, error: float, verdict_error: float) -> Bound:
         there, gone, luck = np.array(self.rows).reshape(-1, 3).T
@@ -174,7 +176,7 @@ class AuditRun:
         self._attacker = Attacker(setting.kind)
         self._coins = np.random.default_rng(seed)
         self._claims: dict[tuple[Event, ...], Claim] = {}
-        self._training: list[tuple[Scores, Coins]] = []
+        self._training: list[tuple[list[Scores], Coins]] = []
         self._counts: list[_Count] = []
         self._seconds = 0.0
         self.interrupted = False
@@ -191,7 +193,7 @@ class AuditRun:
 
         def share_done() -> float:
             self._seconds = time.monotonic() - started
-            done = self._counted + len(self._training)
+            done = self._each * (self._counted + len(self._training))
             self._tell(progress, done, seconds, releases)
             return max(self._seconds / seconds if seconds else 0.0, done / releases if releases else 0.0)
 
@@ -199,15 +201,17 @@ class AuditRun:
             with TemporaryDirectory(prefix="microtome-audit-", dir=_memory()) as folder:
                 output = Path(folder) / "audit.release"
                 while len(self._training) < _LEAST_TRAINING or share_done() < self._training_share(seconds):
-                    self._training.append(self._release(output))
+                    self._training.append(self._releases(output))
                 rest = len(self._training) * (1.0 / max(share_done(), 1e-3) - 1.0)
                 self._choose(max(round(rest), _LEAST_COUNTING))
                 while self._counted < _LEAST_COUNTING or share_done() < 1.0:
-                    scores, coins = self._release(output)
+                    looks, coins = self._releases(output)
                     for count in self._counts:
-                        count.add(scores, coins)
+                        count.add(looks, coins)
             total = math.ceil(seconds) if seconds else releases or 0
-            progress(self.setting.name, total, total, f"{self._counted + len(self._training):,} releases")
+            progress(
+                self.setting.name, total, total, f"{self._each * (self._counted + len(self._training)):,} releases"
+            )
         except KeyboardInterrupt:
             if not self._counted:
                 raise
@@ -235,8 +239,8 @@ class AuditRun:
             promise=promise,
             equivalent=main.equivalent(curve.delta, curve.audited),
             events_keep_promise=all(claim.is_kept_by_events for claim in claims),
-            releases=self._counted,
-            training_releases=len(self._training),
+            releases=self._each * self._counted,
+            training_releases=self._each * len(self._training),
             targets=len(self._data.targets),
             seconds=self._seconds,
         )
@@ -245,17 +249,31 @@ class AuditRun:
     def _counted(self) -> int:
         return len(self._counts[0].rows) if self._counts else 0
 
-    def _release(self, output: Path) -> tuple[Scores, Coins]:
-        """One more release of a table by new coins, and what every attack says of it."""
+    @property
+    def _each(self) -> int:
+        """Releases of the same coins."""
+        return 1 if self.setting.as_published else self._data.releases_each
+
+    def _releases(self, output: Path) -> tuple[list[Scores], Coins]:
+        """New coins, one release of the data by them or several, and what every attack says of each.
+
+        Several are one draw by the coins: what their verdicts come to is averaged before anything is staked on it.
+        """
         coins: Coins = self._coins.random(len(self._data.targets)) < 0.5
-        look = publish_release if self.setting.as_published else observe_release
-        observation = look(self._data, self._privacy, coins, output)
+        if self.setting.as_published:
+            return [self._scores(publish_release(self._data, self._privacy, coins, output))], coins
+        source = self._data.opened(coins)
+        looks = (observe_release(self._data, self._privacy, coins, output, source) for _ in range(self._each))
+        return [self._scores(one) for one in looks], coins
+
+    def _scores(self, observation: AnyObservation) -> Scores:
+        """What every attack says of a release, whose claim is noted."""
         events = self.setting.claimed_events(observation.release)
         if events not in self._claims:
             part = self.setting.kind.is_part
             claimed = epsilon_of(events, self.setting.delta) if part else self.setting.epsilon
             self._claims[events] = Claim(epsilon=claimed, delta=self.setting.delta, events=events)
-        return self._attacker.scores(observation), coins
+        return self._attacker.scores(observation)
 
     def _training_share(self, seconds: float | None) -> float:
         """The share of the budget after which enough was seen to choose by: more if the time has brought little."""
@@ -286,19 +304,19 @@ class AuditRun:
 
     def _candidates(self) -> tuple[list[_Test], Verdicts]:
         """All tests, and their verdicts on the training releases."""
-        coins = np.stack([coins for _, coins in self._training])
+        coins = np.stack([coins for _, coins in self._training])[:, None]
         tests: list[_Test] = []
         there, gone, luck = [], [], []
-        for attack in self._training[0][0]:
-            scores = np.stack([scores[attack] for scores, _ in self._training])
+        for attack in self._training[0][0][0]:
+            scores = np.stack([[scores[attack] for scores in looks] for looks, _ in self._training])
             for threshold in np.unique(np.quantile(scores, _QUANTILES)):
                 for reverse in (False, True):
                     test = _Test(attack=attack, threshold=float(threshold), reverse=reverse)
                     counted = count_verdicts(test.says({attack: scores}), ~coins if reverse else coins)
                     tests.append(test)
-                    there.append(counted[0])
-                    gone.append(counted[1])
-                    luck.append(counted[2])
+                    there.append(counted[0].mean(axis=1))
+                    gone.append(counted[1].mean(axis=1))
+                    luck.append(counted[2][:, 0])
         return tests, Verdicts(found_there=np.stack(there), found_gone=np.stack(gone), luck=np.stack(luck))
 
     def _claimed(self, claim: Claim, delta: float) -> float:

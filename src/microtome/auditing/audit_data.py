@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Generic, Protocol, Self, TypeVar
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,8 @@ class AuditData(ABC, Generic[Some]):
         crowd: The records that are always there.
     """
 
+    releases_each: ClassVar[int] = 1
+    """How often the same people are released once they are opened: more where that takes longer than a release."""
     neighbours: Neighbours
     targets: Some
     substitutes: Some

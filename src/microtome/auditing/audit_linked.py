@@ -1,8 +1,8 @@
 """Linked tables of audit data: a target is a person with rows in every table, which come and go together.
 
 All rows of a person stand on the same cells, and there are as many of them as are kept. So a person adds a whole unit
-to one cell of every table of every view: the most that anybody can do. Steps from a row to the next are measured too;
-what they would tell is left out, so that the bound is a little looser.
+to one cell of every table of every view: the most that anybody can do. Of steps from a row to the next a person takes
+those between rows that are alike, and one to no row at all.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +38,7 @@ class LinkedAuditData(AuditData[Records]):
         rows: Rows of every parent.
     """
 
+    releases_each: ClassVar[int] = 2
     schema: LinkedSchema
     rows: int
 

@@ -88,6 +88,22 @@ class TableAuditData(AuditData[Records]):
             }
         return TableSource(table=replace(people, tables=held), schema=self.schema, null_records=self.num_blanks(coins))
 
+    def with_numbers_of_rows(self, schema: Schema) -> TableAuditData:
+        """The same people with how many rows each has behind the columns, as a schema of both has it."""
+        often = 1 if self.schema.unit is None else self.schema.unit.max_rows
+        extra = schema.columns[len(self.schema.columns) :]
+
+        def seen(people: Records) -> Records:
+            table = people.table
+            for column in extra:
+                table = table.append_column(column.name, pa.array(np.full(len(people), often), column.arrow_type))
+            picked = np.column_stack([people.places, np.zeros((len(people), len(extra)), np.int64)])
+            return Records(table=table, places=places_of(schema, table, picked))
+
+        spots = (*self.spots, *(pa.array([often], column.arrow_type) for column in extra))
+        targets, substitutes, crowd = (seen(group) for group in (self.targets, self.substitutes, self.crowd))
+        return replace(self, schema=schema, spots=spots, targets=targets, substitutes=substitutes, crowd=crowd)
+
 
 def build_audit_table(
     schema: Schema, *, neighbours: Neighbours, num_targets: int, num_spots: int, crowd_spots: int, crowd_size: int

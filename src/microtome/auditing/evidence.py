@@ -51,6 +51,11 @@ class Evidence:
     unsampled: Numbers | None = None
     rate: float = 1.0
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether all targets leave their trace at the same places."""
+        return len(self.places) > 1 and bool((self.places == self.places[0]).all())
+
     def log_ratio(self) -> Numbers:
         """The log-likelihood ratio of every target."""
         there, gone = _log_density(self.there), _log_density(self.gone)

@@ -22,7 +22,7 @@ from microtome.auditing.audit_images import ImageAuditData, ImageGroup
 from microtome.auditing.audit_linked import LinkedAuditData
 from microtome.auditing.audit_table import Records, TableAuditData
 from microtome.errors import MicrotomeError
-from microtome.private import Door, SystemRandomness
+from microtome.private import Door, Source, SystemRandomness
 from microtome.private.image_rows import ImageBlock
 from microtome.private.image_source import ClassRows
 from microtome.private.shuffling import Shuffler
@@ -127,8 +127,10 @@ AnyAuditData = TableAuditData | ImageAuditData | LinkedAuditData
 AnyObservation = TableObservation | ImageObservation | LinkedObservation
 
 
-def observe_release(data: AnyAuditData, settings: PrivacySettings, coins: Coins, output: Path) -> AnyObservation:
-    """Release the data that ``coins`` say, looking on."""
+def observe_release(
+    data: AnyAuditData, settings: PrivacySettings, coins: Coins, output: Path, source: Source | None = None
+) -> AnyObservation:
+    """Release the data that ``coins`` say, looking on; ``source`` has them if they were opened before."""
     door = Door(
         settings=settings,
         run=RunSettings(threads=1, force=True),
@@ -136,7 +138,7 @@ def observe_release(data: AnyAuditData, settings: PrivacySettings, coins: Coins,
         dataset="audit",
         randomness=ReplayableRandomness(),
     )
-    published = door.release(data.opened(coins), output)
+    published = door.release(data.opened(coins) if source is None else source, output)
     known: dict[str, Any] = {"coins": coins, "settings": settings, "present": data.present(coins)}
     match data, published:
         case ImageAuditData(), ImageRowsRelease() as rows:

@@ -22,6 +22,8 @@ from microtome.settings import NO_PIVOT, PrivacySettings
 
 _LEVELS = 13
 """Values of a column of counted tables: a prime, for the sake of Latin squares."""
+_LINKED_LEVELS = 23
+"""The same in linked tables, which take longer to bring together than to release: more people at stake in each."""
 _CELLS = 512
 """Values of a column of the profile."""
 _LARGEST_ROUNDED = 10**12
@@ -243,7 +245,7 @@ class AuditSetting:
         )
 
     def _linked_data(self) -> LinkedAuditData:
-        values = [f"value {number:02d}" for number in range(_LEVELS)]
+        values = [f"value {number:02d}" for number in range(_LINKED_LEVELS)]
         columns = [
             Column(name=f"column {place}", kind=Kind.CATEGORICAL, categories=tuple(values))
             for place in range(LINKED_COLUMNS)
@@ -252,8 +254,8 @@ class AuditSetting:
             values,
             neighbours=self.neighbours,
             rows=self.rows,
-            num_targets=_LEVELS**2,
-            crowd_size=self._crowd_size(Schema(columns=tuple(columns)), _LEVELS),
+            num_targets=min(_LINKED_LEVELS**2, _MOST_TARGETS),
+            crowd_size=self._crowd_size(Schema(columns=tuple(columns)), _LINKED_LEVELS),
         )
 
     def _image_data(self, schema: ImageSchema) -> ImageAuditData:
@@ -360,6 +362,8 @@ def suite(*, delta: float = 1e-5) -> list[AuditSetting]:
         replace(records, subsample=0.25, neighbours=add_remove),
         replace(records, subsample=0.25, neighbours=replace_one),
         *(replace(aggregates, epsilon=epsilon) for epsilon in (0.5, 1.0, 5.0)),
+        replace(aggregates, rows=3),
+        *(replace(aggregates, linked=True, rows=2, neighbours=relation) for relation in Neighbours),
         *(replace(aggregates, second_round=True, epsilon=5.0, neighbours=relation) for relation in Neighbours),
         *(replace(pivoted, epsilon=epsilon) for epsilon in (0.5, 1.0, 5.0)),
         replace(pivoted, neighbours=add_remove, as_published=True),

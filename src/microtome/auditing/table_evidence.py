@@ -18,15 +18,59 @@ from microtome.errors import MicrotomeError
 from microtome.private.cell_index import numbers_within_bounds
 from microtome.published import AggregatesRelease, RecordsRelease, Release, Triples, narrowed
 from microtome.schema import CategoryCells, Codebook, ColumnCode, NumberCells, Rounding
+from microtome.schema.view import view_of
 
 
 def linked_evidence(observation: LinkedObservation) -> Iterator[Evidence]:
-    """What all views say: each of its own columns, and of tables with what it inherits."""
+    """What all views say: each of its own columns, of tables with what it inherits, and of steps to the next row."""
     for name, seen in observation.views():
         linked = observation.release.linked[name]
         own = replace(seen, data=replace(seen.data, schema=linked.view.own_schema))
-        for piece in (*column_evidence(own), *table_evidence(seen)):
+        for piece in (*column_evidence(own), *table_evidence(seen), *step_evidence(seen, observation.data.rows)):
             yield replace(piece, name=f"{name}: {piece.name}")
+
+
+def step_evidence(observation: TableObservation, rows: int) -> Iterator[Evidence]:
+    """Steps from a row of a person to the next, all ``rows`` of whom are alike: from the last there is none."""
+    data, release = observation.data, narrowed(observation.release, AggregatesRelease)
+    codebook, view = release.codebook, release.view
+    present, *sides = (
+        _coordinates(data, codebook, one) for one in (observation.present, data.targets, data.substitutes)
+    )
+    for place, name in enumerate(view.steps, start=len(view.schema.columns)):
+        base = view.schema.names.index(name)
+        here, following = codebook.blocks[base], codebook.blocks[place]
+        scale = release.mechanism.pair_noise[base][place]
+        if scale == 0.0:
+            continue
+        tables = []
+        for at in (present, *sides):
+            levels = at[:, base] - here.start
+            tables.append(levels[:, None] * following.width + np.stack([levels, levels * 0 + following.width - 1], 1))
+        share = np.array([(rows - 1) / rows, 1 / rows])
+        taken = np.broadcast_to(share, tables[0].shape).ravel()
+        exact = np.bincount(tables[0].ravel(), weights=taken, minlength=here.width * following.width)
+        published = release.second[0, here.start : here.stop, following.start : following.stop]
+        adds = np.broadcast_to((share / scale)[:, None], (len(data.targets), 2, 1))
+        yield sums_evidence(
+            observation,
+            name=f"steps of {name!r}",
+            noise=((published.ravel() - exact) / scale)[:, None],
+            there=tables[1],
+            gone=tables[2],
+            adds=adds,
+            other_adds=adds,
+        )
+
+
+def people_evidence(observation: TableObservation) -> Iterator[Evidence]:
+    """A table of people with several rows each: columns, numbers of rows, tables of both, and steps."""
+    schema = observation.data.schema
+    data = observation.data.with_numbers_of_rows(view_of(schema).schema)
+    seen = replace(observation, data=data, present=data.present(observation.coins))
+    yield from profile_evidence(seen)
+    yield from table_evidence(seen)
+    yield from step_evidence(seen, 1 if schema.unit is None else schema.unit.max_rows)
 
 
 def profile_evidence(observation: TableObservation) -> Iterator[Evidence]:

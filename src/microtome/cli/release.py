@@ -138,7 +138,6 @@ def release(
     dialect = {"separator": one_character(separator), "encoding": encoding, "decimal": decimal, "sheet": sheet}
     stated = _stated_schema(schema, like)
     source, declared = _subject(given, stated, schema, classes, labels, part, types_are_public, dialect)
-    _foretell("", _whose_rows(declared))
     with (
         watch(engine.unit if source is given else "images") as progress,
         _at(engine, master, source, output) as private,
@@ -215,23 +214,6 @@ def _foretell(expected: str, cautions: Sequence[str]) -> None:
     for line in (expected, *cautions):
         if line:
             errors.print(plain(line), soft_wrap=True)
-
-
-def _whose_rows(schema: Schema | LinkedSchema | ImageSchema) -> list[str]:
-    """A word to whoever may have forgotten that people have several rows: by names of columns, which are public."""
-    from microtome.private.naming import is_of_person
-    from microtome.schema import Schema
-
-    match schema:
-        case Schema(unit=None):
-            keys = [name for name in schema.names_aside if is_of_person(name)]
-            return [
-                f"The promise is for one row. If {name!r} is in several rows, say so in the schema ('unit: {name}'): "
-                "then it is for all rows of a person."
-                for name in keys
-            ]
-        case _:
-            return []
 
 
 def _book(source: Given, ledger: Path | None, dataset: str | None) -> tuple[Path, str]:

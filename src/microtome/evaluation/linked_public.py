@@ -16,9 +16,9 @@ from microtome.evaluation.linked_figures import LinkFigures
 from microtome.evaluation.linked_keys import check_synthetic_keys
 from microtome.evaluation.linked_report import LinkedFigures, LinkedReport, TableFigures
 from microtome.evaluation.linked_tables import LinkedTables, read_side
-from microtome.evaluation.one_row_each import one_path_each
+from microtome.evaluation.one_row_each import OneRowEach, one_path_each
 from microtome.evaluation.pairs import AllPairs, Pair, PairFigures
-from microtome.evaluation.released_pairs import compare_with_release
+from microtome.evaluation.released_pairs import compare_steps_with_release, compare_with_release
 from microtome.evaluation.reporting import (
     NEEDS_ROWS,
     ONE_COLUMN,
@@ -29,9 +29,10 @@ from microtome.evaluation.reporting import (
     Stages,
     made_by,
 )
+from microtome.evaluation.sequences import SequenceFigures
 from microtome.evaluation.verdict import judge
 from microtome.progress import Progress
-from microtome.published import LinkedRelease
+from microtome.published import LinkedRelease, Release
 from microtome.schema.linked_view import LinkedView
 
 _NO_ROW = "In tables below the people's, a missing value may also say that somebody has no row there."
@@ -46,9 +47,11 @@ def against_linked_release(release: LinkedRelease, synthetic: Any, seed: int, pr
         stages.done("read")
         paths = one_path_each(side, release.linked, rng)
         compared: dict[str, _Compared] = {}
+        sequences: dict[str, SequenceFigures | None] = {}
         for name, view in release.views.items():
-            columns, pairs = compare_with_release(view, paths[name], rng)
+            columns, pairs = compare_with_release(view, paths[name].table, rng)
             compared[name] = {one.name: one for one in columns}, {} if pairs is None else pairs.pairs
+            sequences[name] = _sequence(release.linked[name], view, paths[name], compared[name][0], rng)
             stages.done(name)
     holds = release.manifest.promise.private
     figures = LinkedFigures(
@@ -56,7 +59,11 @@ def against_linked_release(release: LinkedRelease, synthetic: Any, seed: int, pr
         free_to_publish=holds,
         notes=(ONE_ROW_EACH, _NO_ROW),
         tables=tuple(_table(one, release, side, compared[name]) for name, one in release.linked.items()),
-        links=tuple(_link(one, release, compared) for one in release.linked.values() if one.table.parent is not None),
+        links=tuple(
+            _link(one, release, compared, sequences[name])
+            for name, one in release.linked.items()
+            if one.table.parent is not None
+        ),
         keys=check_synthetic_keys(side),
         detector=NEEDS_ROWS,
         **made_by(),
@@ -82,7 +89,19 @@ def _table(one: LinkedView, release: LinkedRelease, side: LinkedTables, compared
     )
 
 
-def _link(one: LinkedView, release: LinkedRelease, compared: dict[str, _Compared]) -> LinkFigures:
+def _sequence(
+    one: LinkedView, view: Release, path: OneRowEach, columns: dict[str, ColumnFigures], rng: np.random.Generator
+) -> SequenceFigures | None:
+    """Rows that follow each other, where they have an order: how a column goes on, and after how long."""
+    if one.view.order is None or one.view.gap is None:
+        return None
+    steps = compare_steps_with_release(view, path.table, path.following, path.goes_on, rng)
+    return SequenceFigures(order=one.view.order, steps=tuple(steps), gap=columns[one.view.gap], autocorrelation={})
+
+
+def _link(
+    one: LinkedView, release: LinkedRelease, compared: dict[str, _Compared], sequence: SequenceFigures | None
+) -> LinkFigures:
     """What rows have to do with what they hang on, and how many there are."""
     assert one.table.parent is not None
     name, parent = one.table.name, one.table.parent.table
@@ -93,5 +112,5 @@ def _link(one: LinkedView, release: LinkedRelease, compared: dict[str, _Compared
     across = [pair for pair in compared[name][1].values() if {*pair.names} & own and {*pair.names} & inherited]
     with_number = [pair for pair in pairs.values() if number in pair.names and {*pair.names} <= above]
     return LinkFigures(
-        table=name, parent=parent, cardinality=columns[number], pairs=(*across, *with_number), sequence=None
+        table=name, parent=parent, cardinality=columns[number], pairs=(*across, *with_number), sequence=sequence
     )

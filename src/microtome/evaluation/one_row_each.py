@@ -7,7 +7,7 @@ stands what was counted there: how many rows there are, when the first was, how 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,28 +81,51 @@ def one_row_each(table: ComparableTable, owners: Ints, view: View, rng: np.rando
     return _beside(view, _rows_of(table, drawn.rows), numbers, drawn.beside(view, times))
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OneRowEach:
+    """Of everybody one row of a table.
+
+    Attributes:
+        table: The rows, with all columns of the view.
+        following: The columns of the table itself in the rows after these, where there are any.
+        goes_on: Which of them have a row after them.
+    """
+
+    table: ComparableTable
+    following: ComparableTable
+    goes_on: NDArray[np.bool_]
+
+
 def one_path_each(
     side: LinkedTables, views: Mapping[str, LinkedView], rng: np.random.Generator
-) -> dict[str, ComparableTable]:
+) -> dict[str, OneRowEach]:
     """Of everybody one row of every table, each below the one that it hangs on; a table as each view has it."""
     rows: dict[str, Ints] = {}
-    made: dict[str, ComparableTable] = {}
+    paths: dict[str, OneRowEach] = {}
     for name, one in views.items():
         coded, parent = side.coded[name], one.table.parent
         nothing = ComparableTable(origin=name, columns=(), labels={}, values={}, num_rows=coded.num_rows)
         if parent is None:
             rows[name], extra = np.arange(coded.num_rows), [nothing]
+            later = np.full(coded.num_rows, NOWHERE)
         else:
             times = None if parent.order is None else coded.values[parent.order]
             drawn = _Drawn.of(side.parents[name], rows[parent.table], times, parent.most, rng)
-            rows[name] = drawn.rows
-            extra = [drawn.beside(one.view, times), _inherited(one, made[parent.table])]
-        numbers = {
-            label: _taken(np.minimum(side.counts(child), side.schema.links[child].most), rows[name], np.nan)
-            for child, label in one.counts.items()
+            rows[name], later = drawn.rows, drawn.following
+            inherited = _inherited(one, paths[parent.table].table)
+            extra = [drawn.beside(one.view, times), inherited, _same(one.view, _rows_of(coded, rows[name]), inherited)]
+        counts = {
+            label: np.minimum(side.counts(child), side.schema.links[child].most) for child, label in one.counts.items()
         }
-        made[name] = _beside(one.view, _rows_of(coded, rows[name]), numbers, *extra)
-    return made
+        numbers, numbers_later = (
+            {label: _taken(found, places, np.nan) for label, found in counts.items()} for places in (rows[name], later)
+        )
+        paths[name] = OneRowEach(
+            table=_beside(one.view, _rows_of(coded, rows[name]), numbers, *extra),
+            following=_beside(one.view, _rows_of(coded, later), numbers_later, only=one.view.steps),
+            goes_on=later >= 0,
+        )
+    return paths
 
 
 def _inherited(linked: LinkedView, above: ComparableTable) -> ComparableTable:
@@ -118,6 +141,25 @@ def _inherited(linked: LinkedView, above: ComparableTable) -> ComparableTable:
     )
 
 
+def _same(view: View, rows: ComparableTable, inherited: ComparableTable) -> ComparableTable:
+    """Whether columns have the value of one above; missing where either is."""
+    values: dict[str, Values] = {}
+    for one in view.same:
+        own, above = (
+            np.array([*table.labels[name], ""], dtype=object)[table.values[name]]
+            for table, name in ((rows, one.column), (inherited, one.above))
+        )
+        absent = (rows.values[one.column] == MISSING) | (inherited.values[one.above] == MISSING)
+        values[one.name] = np.where(absent, MISSING, (own == above).astype(np.int64))
+    return ComparableTable(
+        origin="",
+        columns=(),
+        labels=dict.fromkeys(values, _NO_YES),
+        values=values,
+        num_rows=len(rows.values[view.same[0].column]) if view.same else 0,
+    )
+
+
 def _rows_of(table: ComparableTable, rows: Ints) -> ComparableTable:
     """Some rows of a table, everything missing where there is none."""
     values = {
@@ -130,9 +172,13 @@ def _rows_of(table: ComparableTable, rows: Ints) -> ComparableTable:
 
 
 def _beside(
-    view: View, table: ComparableTable, numbers: Mapping[str, Floats], *others: ComparableTable
+    view: View,
+    table: ComparableTable,
+    numbers: Mapping[str, Floats],
+    *others: ComparableTable,
+    only: Sequence[str] | None = None,
 ) -> ComparableTable:
-    """A table with all columns of a view."""
+    """A table with all columns of a view, or only some."""
     values: dict[str, Values] = {**table.values, **numbers}
     labels, codes = dict(table.labels), dict(table.codes)
     for other in others:
@@ -143,7 +189,7 @@ def _beside(
         origin=table.origin,
         columns=view.schema.columns,
         labels=labels,
-        values={name: values[name] for name in view.schema.names},
+        values={name: values[name] for name in (view.schema.names if only is None else only)},
         num_rows=table.num_rows,
         codes=codes,
     )

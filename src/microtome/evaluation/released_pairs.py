@@ -26,7 +26,9 @@ from microtome.evaluation.released_columns import released_columns
 from microtome.published import Release, TwoWayTables, consistent, two_way_tables
 from microtome.published.tables import nearest_table, shrunk_table
 
+Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+_ENDED = "no next row"
 _SIMULATIONS = 16
 _ENTRIES = 1 << 14
 """Large tables are simulated less often: the mean over their entries settles sooner."""
@@ -42,6 +44,44 @@ def compare_with_release(
     columns = released_columns(release, clean, synthetic)
     figures = [column.figures(rng) for column in columns]
     return figures, None if noisy is None or clean is None else _pairs(noisy, clean, columns, rng)
+
+
+def compare_steps_with_release(
+    release: Release, synthetic: ComparableTable, following: ComparableTable, goes_on: Bools, rng: np.random.Generator
+) -> list[PairFigures]:
+    """Each column that steps with itself in the next row of the same parent; none where the release cannot tell.
+
+    Args:
+        release: What is compared with; what the next row has comes last in it, as levels of the column itself.
+        synthetic: Rows.
+        following: What the rows after these have.
+        goes_on: Which of the rows have one after them.
+        rng: Simulates noise.
+    """
+    noisy = two_way_tables(release)
+    if noisy is None:
+        return []
+    clean, names = consistent(noisy), [code.column.name for code in release.codebook.codes]
+    now, later = (
+        {column.code.column.name: column for column in released_columns(release, clean, table)}
+        for table in (synthetic, following)
+    )
+    steps = []
+    for place, name in enumerate(release.view.steps, start=len(release.view.schema.columns)):
+        pair = names.index(name), place
+        if pair not in clean.tables:
+            continue
+        labels, ended = _level_labels(now[name]), release.codebook.codes[place].num_levels - 1
+        codes = np.where(goes_on, later[name].levels, ended)
+        levels = Levels(labels=labels, codes=(now[name].levels,)), Levels(labels=(*labels, _ENDED), codes=(codes,))
+        found = compare_pair(
+            (name, "in the next row"),
+            (levels[0].labels, levels[1].labels),
+            (clean.tables[pair], joint_shares(*levels, 0)),
+            (np.inf, max(len(codes), 1)),
+        )
+        steps.append(_with_noise(found, noisy.noise[pair], (clean.margins[pair[0]], clean.margins[place]), rng))
+    return steps
 
 
 def _pairs(

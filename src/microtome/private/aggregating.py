@@ -181,18 +181,20 @@ def plan_aggregates(
     total: float,
     groups: NDArray[np.int64] | None = None,
     measured: NDArray[np.bool_] | None = None,
+    weights: NDArray[np.float64] | None = None,
 ) -> AggregatePlan:
     """How the tables of a codebook share the budget; ``total`` is the number of records as far as it is public.
 
     ``groups`` are those of the levels of the focus where they are given with the codebook, ``measured`` says which
-    pairs of columns are counted, where those are not all.
+    pairs of columns are counted, where those are not all, and ``weights`` how they share the budget, where that is not
+    for these columns alone to say.
     """
     pivot = choose_pivot(settings, schema)
     num_classes = 1 if pivot is None else codebook.codes[pivot].num_levels
     target = None if schema.target is None else schema.names.index(schema.target)
     counted = np.ones((len(codebook.codes),) * 2, dtype=bool) if measured is None else measured
     first, pairs = table_weights(codebook, pivot, target)
-    pairs = np.where(counted, pairs, 0.0)
+    pairs = np.where(counted, pairs if weights is None else weights, 0.0)
     changed = settings.neighbours.cells_changed
     if target is not None and (~counted).sum() <= len(counted):  # rows of people have more to ask for than the target
         pairs = target_first(pairs, target, total / (budget.unit_noise * math.sqrt(changed * weight_of_pairs(pairs))))

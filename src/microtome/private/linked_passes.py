@@ -133,7 +133,7 @@ class ViewsPass:
         return Published(
             events=self._table_events,
             arrays=_named({name: one.arrays for name, one in found.items()}),
-            mechanism=LinkedMechanism(profile_share=self._share, views=tuple(views)),
+            mechanism=LinkedMechanism(profile_share=self._share, views=tuple(views), same=True),
         )
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from microtome.errors import TableError
 from microtome.private.key_checks import check_keys, key_columns
-from microtome.private.partitions import PARTS, Partitions
+from microtome.private.partitions import Partitions, parts_for
 from microtome.private.people import gaps, order_numbers, starts
 from microtome.private.row_choice import Kept, Lots, content, keep, keyed_hash
 from microtome.private.table import PrivateTable
@@ -76,21 +76,22 @@ def linked_people(
         tell("", left_out)
     views = linked_views(schema)
     with scratch_folder(_FOLDER) as folder, disk_errors(folder), ExitStack() as stack:
-        scattered = _Scattered(schema, folder, key, stack)
+        parts = parts_for(*(rows.num_rows for rows in tables.values()))
+        scattered = _Scattered(schema, folder, key, stack, parts)
         for table in schema.tables:
             scattered.add(table, tables[table.name], progress)
         kept = {name: stack.enter_context(WeightedRows(folder / f"kept-{n}.arrow")) for n, name in enumerate(views)}
-        for part in range(PARTS):
+        for part in range(parts):
             _gather(part, schema, views, scattered, kept, key)
-            progress("people", part + 1, PARTS)
+            progress("people", part + 1, parts)
         yield LinkedPeople(num_people=scattered.num_people, views=kept)
 
 
 class _Scattered:
     """All tables in parts, by the person whose each row is. Rows know their own place among others by hashes alone."""
 
-    def __init__(self, schema: LinkedSchema, folder: Path, key: bytes, stack: ExitStack) -> None:
-        self._schema, self._key, self.num_people = schema, key, 0
+    def __init__(self, schema: LinkedSchema, folder: Path, key: bytes, stack: ExitStack, parts: int) -> None:
+        self._schema, self._key, self._num_parts, self.num_people = schema, key, parts, 0
         self.tables = {
             table.name: stack.enter_context(Partitions(folder, f"table-{number}"))
             for number, table in enumerate(schema.tables)
@@ -157,7 +158,7 @@ class _Scattered:
     def _parts(self, table: LinkedTable, ids: Lots) -> Ints:
         """The part of each row: that of the row that it hangs on."""
         if table.parent is None:
-            return (ids[:, 0] % np.uint64(PARTS)).astype(np.int64)
+            return (ids[:, 0] % np.uint64(self._num_parts)).astype(np.int64)
         known, parts = self._homes[table.name]
         places = np.minimum(np.searchsorted(known, ids[:, 0]), max(len(known) - 1, 0))
         if len(ids) and (not len(known) or (known[places] != ids[:, 0]).any()):
@@ -242,6 +243,7 @@ class _Chosen:
         if rows is None:
             index, owner, taken = np.zeros(0, np.int64), np.zeros(0, np.int64), _nothing()
         else:
+            rows = _by_own_key(rows)
             whose = _matched(_hashes(rows, "up"), above.hashes(f"down {table.name}"))
             index = np.flatnonzero(whose >= 0)
             rows = rows.take(pa.array(index))
@@ -290,6 +292,13 @@ def _recorded(
     view, table = linked.view, linked.table
     there = chosen.place >= 0
     numbers = {linked.counts[name]: found for name, found in counts.items()}
+    weights, inherited = np.full(len(there), WHOLE, np.int64), dict[str, pa.Array]()
+    if above is not None:
+        weights = above.weights[chosen.owner] // chosen.kept.siblings
+        owners = pa.array(chosen.owner)
+        taken = [_whole(above.rows, name).take(owners) for name in linked.sources]
+        inherited = dict(zip(view.inherited, taken, strict=True))
+    compared = {one.name: one for one in view.same}
     arrays = []
     for column in view.own_schema.columns:
         if column.name in table.schema.names:
@@ -302,13 +311,13 @@ def _recorded(
             arrays.append(pa.array(chosen.kept.place == 0, mask=~there))
         elif column.name == view.gap and view.order is not None:
             arrays.append(gaps(chosen.times(view.order, table.schema), chosen.kept, column))
+        elif column.name in compared:
+            one = compared[column.name]
+            own = chosen.column(one.column, table.schema[one.column].storage_type)
+            arrays.append(pc.equal(own, inherited[one.above]))
         else:
             raise TableError(f"nothing is known of the column {column.name!r} of linked tables; nothing is released")
-    weights = np.full(len(there), WHOLE, np.int64)
-    if above is not None:
-        weights = above.weights[chosen.owner] // chosen.kept.siblings
-        arrays += [_whole(above.rows, name).take(pa.array(chosen.owner)) for name in linked.sources]
-    rows = pa.table(arrays, names=view.schema.names)
+    rows = pa.table([*arrays, *inherited.values()], names=view.schema.names)
     kept.add(rows, weights, chosen.kept.siblings)
     return _Above(rows=rows, weights=weights)
 
@@ -326,6 +335,12 @@ def _matched(names: Lots, known: Lots) -> Ints:
     real = known.any(axis=1)
     places[codes[: len(known)][real]] = np.flatnonzero(real)
     return places[codes[len(known) :]]
+
+
+def _by_own_key(rows: pa.Table) -> pa.Table:
+    """Rows in the order of what they are called below: of equal ones it decides which is which, and not the file."""
+    below = [name for name in rows.column_names if name.startswith("down ")]
+    return rows.sort_by([(name, "ascending") for name in below]) if below else rows
 
 
 def _hashes(rows: pa.Table, name: str) -> Lots:

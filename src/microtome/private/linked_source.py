@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from microtome.errors import ParameterError
 from microtome.private.aggregating import TableBudget, plan_tables, table_bytes
 from microtome.private.domain import Domain
@@ -23,6 +25,7 @@ from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import Randomness
 from microtome.private.searching import Declared, start_search
 from microtome.private.table_source import ProfilePass, longest_row, require_confirmed
+from microtome.private.table_weights import weights_of_views
 from microtome.private.weighting import DIGITS, WeightedBlock, Weighting
 from microtome.published import check_space
 from microtome.schema import LinkedSchema, Schema
@@ -30,6 +33,8 @@ from microtome.schema.linked_view import LinkedView, inheriting, linked_views
 from microtome.settings import MOST_TRIPLES, NO_FOCUS, NO_PIVOT, TARGET, PrivacySettings, RunSettings
 
 _ROUNDED_DOWN, _ROUNDED_UP = 1.0 - 1e-12, 1.0 + 1e-12
+_LEAST = 1e-9
+"""Part of the budget of tables that a view has at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,16 +141,31 @@ class LinkedSource:
     def _tables(
         self, settings: PrivacySettings, budget: TableBudget, spent: float, profiles: Mapping[str, Profile]
     ) -> Mapping[str, Pass]:
-        """The tables of all views, which share the budget by the pairs of columns that each of them has."""
-        pairs = {name: max(int(one.view.measured_pairs().sum()), 1) for name, one in self.views.items()}
-        whole = sum(pairs.values())
+        """The tables of all views, which share the budget by what each of them can tell."""
         codebooks = inheriting(self.views, {name: one.codebook for name, one in profiles.items()})
+        people = profiles[self.schema.root.name].total
+        weights = dict(
+            zip(
+                self.views,
+                weights_of_views(
+                    [one.view.with_steps(codebooks[name]) for name, one in self.views.items()],
+                    [one.view.measured_pairs() for one in self.views.values()],
+                    [_target(one) for one in self.views.values()],
+                    people / (budget.unit_noise * math.sqrt(settings.neighbours.cells_changed)),
+                ),
+                strict=True,
+            )
+        )
+        shares = {name: float(np.triu(one, 1).sum()) for name, one in weights.items()}
+        whole = max(sum(shares.values()), 1.0)
         passes: dict[str, Pass] = {}
         for name, one in self.views.items():
             profile = replace(profiles[name], codebook=codebooks[name])
-            noise = budget.unit_noise * math.sqrt(whole / pairs[name]) * _ROUNDED_UP
+            noise = budget.unit_noise * math.sqrt(whole / max(shares[name], _LEAST * whole)) * _ROUNDED_UP
             own = replace(budget, unit_noise=noise, events=())
-            passes[name] = PairTablePass(settings, one.view.schema, profile, own, spent, view=one.view)
+            passes[name] = PairTablePass(
+                settings, one.view.schema, profile, own, spent, view=one.view, weights=weights[name]
+            )
         return passes
 
 
@@ -164,6 +184,12 @@ def _all_columns(views: Mapping[str, LinkedView]) -> Schema:
             for column in one.view.own_schema.columns
         )
     )
+
+
+def _target(linked: LinkedView) -> int | None:
+    """The place of the column of a table that will be asked for."""
+    target = linked.table.schema.target
+    return None if target is None else linked.view.schema.names.index(target)
 
 
 def _for_views(settings: PrivacySettings) -> PrivacySettings:

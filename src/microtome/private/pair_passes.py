@@ -54,12 +54,13 @@ class PairTablePass:
         share: float,
         groups: NDArray[np.int64] | None = None,
         view: View | None = None,
+        weights: NDArray[np.float64] | None = None,
     ) -> None:
         self._view, self._share = View(schema=schema) if view is None else view, share
         codebook = self._view.with_steps(profile.codebook)
         self.width = NUMBERS_A_COLUMN * len(codebook.codes)
         self._plan = plan_aggregates(
-            settings, schema, codebook, budget, profile.total, groups, self._view.measured_pairs()
+            settings, schema, codebook, budget, profile.total, groups, self._view.measured_pairs(), weights
         )
         self._schema, self._codebook = schema, codebook
         self._pairs, self._triples = AggregateTally(codebook, self._plan), self._early_triples()

@@ -12,10 +12,16 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 from numpy.typing import NDArray
 
-from microtome.whole_file import whole_file
+from microtome.whole_file import scratch_file
 
-PARTS = 64
-"""Parts of a table: of ten million rows of twenty columns, one has some 25 MB."""
+PARTS, _ROWS_A_PART = 64, 1 << 17
+"""Parts of a table at most: of ten million rows of twenty columns, one has some 25 MB. Small tables have fewer."""
+
+
+def parts_for(*tables: int | None) -> int:
+    """Into how many parts tables of so many rows are cut; where nobody knows how many there will be, the most."""
+    known = [rows for rows in tables if rows is not None]
+    return min(-(-max(known, default=0) // _ROWS_A_PART) or 1, PARTS) if len(known) == len(tables) else PARTS
 
 
 class Partitions:
@@ -45,7 +51,7 @@ class Partitions:
 
     def _writer(self, part: int, schema: pa.Schema) -> ipc.RecordBatchFileWriter:
         if part not in self._writers:
-            file = self._open.enter_context(whole_file(self._path(part), mode=0o600))
+            file = self._open.enter_context(scratch_file(self._path(part)))
             self._writers[part] = self._open.enter_context(ipc.new_file(file, schema))
         return self._writers[part]
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from microtome.errors import TableError
 from microtome.private.key_texts import plain_spelling, refuse_spellings
-from microtome.private.partitions import PARTS, Partitions
+from microtome.private.partitions import Partitions, parts_for
 from microtome.private.row_choice import Kept, Lots, content, keep, keyed_hash
 from microtome.private.table import Counter, PrivateTable, RowWriter
 from microtome.private.weighting import WHOLE, TableBlock, WeightedBlock
@@ -155,7 +155,7 @@ def _scatter(table: PrivateTable, schema: Schema, parts: Partitions, key: bytes,
     """Write every row to the part of the person whose it is."""
     rows = nobodys = 0
     for batch, (whose,) in table.keyed(schema.columns, [key_of(schema)]):
-        owned, numbers = with_owners(batch, whose, key, PARTS)
+        owned, numbers = with_owners(batch, whose, key, parts_for(table.num_rows))
         nobodys += whose.null_count
         parts.add(owned, numbers)
         rows += batch.num_rows

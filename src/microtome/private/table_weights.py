@@ -6,6 +6,8 @@ All of it follows from public facts: levels of the codebook, the noise, and the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,13 @@ _LEAST = 1e-9
 """Part of the largest weight that every table has at least."""
 _DEPENDENCE = 0.1
 """What two columns share, as a part of what their table holds: of the squares that tables must show to be worth it."""
+_RARE = 2.0 / 3.0
+"""How the weight of a table grows as rows get fewer: with noise σ, its K cells of n rows are wrong by about Kσ/n, and
+the sum of these errors at a given Σ 1/σ² is least where 1/σ² ∝ (K/n)^(2/3)."""
+_ROUNDS = 3
+"""Rounds in which weights follow from the noise that they make."""
+_FEWEST = 1e-3
+"""Share of people with a row below which a table counts as no rarer."""
 _TRIPLE_WEIGHT = 0.5
 """How much a table of three columns matters at most, beside one of two of them: there are about as many of each, and
 sums of the former inform the latter too."""
@@ -38,6 +47,56 @@ def table_weights(
         pairs[:, target] *= _TARGET_WEIGHT
     first = np.zeros_like(sizes) if pivot is None else _FIRST_WEIGHT * np.sqrt(sizes)
     return first, pairs
+
+
+def weights_of_views(
+    codebooks: Sequence[Codebook],
+    measured: Sequence[NDArray[np.bool_]],
+    targets: Sequence[int | None],
+    records_a_noise: float,
+) -> list[NDArray[np.float64]]:
+    """Weight of each pair of columns in all views of linked tables; 0 where not measured.
+
+    Rows of a table may be behind few of all people, and it is these rows that its tables are about: where there are
+    fewer, the same noise says less. And where so many cells share so few rows that what columns share would not show,
+    others need the budget more.
+
+    Args:
+        codebooks: The codes of each view, those of steps included.
+        measured: Which pairs of columns are counted in each.
+        targets: The column of each that will be asked for, if one is declared.
+        records_a_noise: All people, in units of the noise of a single table that takes the whole budget.
+    """
+    levels, there = zip(*(_there(codebook) for codebook in codebooks), strict=True)
+    cells = [np.outer(one, one) for one in levels]
+    shares = [np.minimum.outer(one, one) for one in there]
+    usual = [
+        np.where(counted, np.sqrt(one) * share**-_RARE, 0.0)  # what has no cells has no weight either
+        for counted, one, share in zip(measured, cells, shares, strict=True)
+    ]
+    found = usual
+    for weights, target in zip(usual, targets, strict=True):
+        if target is not None:
+            weights[target] *= _TARGET_WEIGHT
+            weights[:, target] *= _TARGET_WEIGHT
+    for _ in range(_ROUNDS):
+        whole = max(sum(float(np.triu(one, 1).sum()) for one in found), 1.0)
+        shown = [
+            _DEPENDENCE * (records_a_noise * share) ** 2 * share**-_RARE / (whole * np.maximum(one, 1.0))
+            for one, share in zip(cells, shares, strict=True)
+        ]
+        found = [weight * x**2 / (1.0 + x**2) for weight, x in zip(usual, shown, strict=True)]
+    largest = max(float(one.max(initial=0.0)) for one in found)
+    return [_at_least(one, largest) for one in found]
+
+
+def _there(codebook: Codebook) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """For each column the levels of rows that are there, and the share of all people who have such a row."""
+    widths = np.array([block.width for block in codebook.blocks])
+    missing = np.array([code.cells.missing for code in codebook.codes])
+    shares = [1.0 - (float(code.margins[-1]) if code.cells.missing else 0.0) for code in codebook.codes]
+    levels = np.where(widths > 1, np.maximum(widths - missing, 1), 0)
+    return levels.astype(float), np.clip(shares, _FEWEST, 1.0)
 
 
 def weight_of_pairs(pairs: NDArray[np.float64]) -> float:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 from numpy.typing import NDArray
 
-from microtome.whole_file import whole_file
+from microtome.whole_file import scratch_file
 
 Ints = NDArray[np.int64]
 
@@ -47,7 +47,7 @@ class WeightedRows:
 
     def _write(self, rows: pa.Table, counted: tuple[int, int]) -> None:
         if self._writer is None:
-            file = self._open.enter_context(whole_file(self._path, mode=0o600))
+            file = self._open.enter_context(scratch_file(self._path))
             self._writer = self._open.enter_context(ipc.new_file(file, rows.schema))
         for batch in rows.to_batches():
             self._writer.write_batch(batch)

@@ -47,7 +47,7 @@ class LinkedRelease(Artefact):
         super().__init__(path, manifest)
         self.mechanism = mechanism
         self.schema = LinkedSchema.from_dict(manifest.schema)
-        self.linked = linked_views(self.schema)
+        self.linked = linked_views(self.schema, same=mechanism.same)
         if [one.view for one in mechanism.views] != list(self.linked) or set(manifest.codebook) != set(self.linked):
             raise ReleaseError("its views are not those of its tables")
         self.views: dict[str, AggregatesRelease] = {}

@@ -247,12 +247,14 @@ class LinkedMechanism(JsonRecord):
     Attributes:
         profile_share: Share of the budget (in μ²) that the profiles of all views were given.
         views: The tables of each view, parents first.
+        same: Whether columns that name rows of one public table were compared across links.
     """
 
     kind: ClassVar[ReleaseKind] = ReleaseKind.AGGREGATES
     of_images: ClassVar[bool] = False
     profile_share: float
     views: tuple[ViewMechanism, ...]
+    same: bool = False
 
     def __post_init__(self) -> None:
         require_share(self, "profile_share")

@@ -40,10 +40,12 @@ class Presence:
     Attributes:
         impossible: Pairs of levels that no record has (d × d).
         ties: For every table, the column above that tells whether there is a row, with each of the row's own.
+        absent: For every column of a row that has a value whenever there is a row, the level that says there is none.
     """
 
     impossible: Bools
     ties: tuple[Tie, ...]
+    absent: Mapping[int, int]
 
     @classmethod
     def of(cls, views: Mapping[str, LinkedView], places: Mapping[str, Sequence[int]], codebook: Codebook) -> Presence:
@@ -51,6 +53,7 @@ class Presence:
         impossible = np.zeros((codebook.dim, codebook.dim), dtype=bool)
         told: dict[str, list[_Told]] = {}
         ties: list[Tie] = []
+        absent: dict[int, int] = {}
         for name, one in views.items():
             if one.table.parent is None:
                 continue
@@ -58,13 +61,14 @@ class Presence:
             telling = _telling(one, above, places[above.table.name], codebook.codes)
             own = list(_own(one, places[name], codebook.codes))
             ties += [tie for column in own for tie in telling.ties(column)]
+            absent |= {column.column: int(np.flatnonzero(column.absent)[0]) for column in own if column.absent.any()}
             told[name] = [telling, *own]
             for first in told[name]:
                 for second in told[name]:
                     _mark(impossible, codebook, first, second, first.excludes(second))
                 for second in _higher(one, views, told):
                     _mark(impossible, codebook, first, second, np.outer(first.present, second.absent))
-        return cls(impossible=impossible, ties=tuple(ties))
+        return cls(impossible=impossible, ties=tuple(ties), absent=absent)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

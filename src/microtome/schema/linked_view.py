@@ -6,6 +6,10 @@ the attributes of its ancestors and the numbers of rows that hang on these; a pa
 everything of its own is missing. So each view has all people, with weights that sum to one, and what a view inherits is
 distributed there as in the view that it is from: nothing has to be measured twice.
 
+Where a row and something that it hangs on name rows of one public table, such as the districts of an account and of its
+owner, they mostly name the same. Noise would hide that in a table of all districts with all districts; whether they do
+is a column of the row, and known far better.
+
 Some numbers of rows are settled by other columns: that of a link that always has one, of what a link owns, which its
 own column tells, and, beside the columns of a row, whether there is that row. What is settled is counted with nothing.
 """
@@ -22,7 +26,7 @@ from microtome.schema.document import Schema
 from microtome.schema.kind import Kind
 from microtome.schema.linked import LinkedSchema
 from microtome.schema.linked_table import LinkedTable, Parent
-from microtome.schema.view import View, order_columns
+from microtome.schema.view import Same, View, order_columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +46,8 @@ class LinkedView:
     sources: tuple[str, ...] = ()
 
 
-def linked_views(schema: LinkedSchema) -> dict[str, LinkedView]:
-    """The views of all private tables, parents first."""
+def linked_views(schema: LinkedSchema, *, same: bool = True) -> dict[str, LinkedView]:
+    """The views of all private tables, parents first; ``same`` is off for files from before there was such a column."""
     views: dict[str, LinkedView] = {}
     for table in schema.tables:
         counts = {child.name: f"number of {child.name}" for child in schema.children(table.name)}
@@ -53,7 +57,10 @@ def linked_views(schema: LinkedSchema) -> dict[str, LinkedView]:
             view = View(schema=schema_of, settled=tuple(_settled_numbers(table, counts, schema)))
             views[table.name] = LinkedView(table=table, view=view, counts=counts)
         else:
-            views[table.name] = _below(table, table.parent, views[table.parent.table], schema, counts, numbers)
+            compared = _compared(table, schema) if same else {}
+            views[table.name] = _below(
+                table, table.parent, views[table.parent.table], schema, counts, numbers, compared
+            )
     return views
 
 
@@ -76,6 +83,7 @@ def _below(
     schema: LinkedSchema,
     counts: dict[str, str],
     numbers: list[Column],
+    compared: dict[Same, Column],
 ) -> LinkedView:
     order, rows = parent.order, above.counts[table.name]
     own = [*table.schema.columns, *numbers]
@@ -83,6 +91,7 @@ def _below(
     if order is not None:
         derived = order_columns(table.schema[order])
         start, first, gap = (column.name for column in derived)
+    derived += compared.values()
     sources = _inherited(above, rows)
     handed = {name: name if name in above.view.inherited else f"{above.table.name}: {name}" for name in sources}
     inherited = [replace(above.view.schema[name], name=handed[name]) for name in sources]
@@ -103,8 +112,28 @@ def _below(
             *_settled_numbers(table, counts, schema),
             *(handed[name] for name in sources if name in _telling(parent, rows) or name in above.view.settled),
         ),
+        same=tuple(compared),
     )
     return LinkedView(table=table, view=view, counts=counts, sources=sources)
+
+
+def _compared(table: LinkedTable, schema: LinkedSchema) -> dict[Same, Column]:
+    """Columns that name rows of a public table, each with the nearest one further up that does; and what says so."""
+    found: dict[Same, Column] = {}
+    for name, public in table.references.items():
+        own = table.schema[name]
+        others = (
+            (one, one.schema[other])
+            for one in reversed(schema.ancestors(table.name))
+            for other, to in one.references.items()
+            if to == public and one.schema[other].dtype == own.dtype
+        )
+        nearest = next(others, None)
+        if nearest is not None:
+            one, other = nearest
+            same = Same(name=f"{name} as {one.name}: {other.name}", column=name, above=f"{one.name}: {other.name}")
+            found[same] = Column(name=same.name, kind=Kind.BOOLEAN, missing=own.missing or other.missing)
+    return found
 
 
 def _inherited(above: LinkedView, rows: str) -> tuple[str, ...]:
@@ -113,7 +142,8 @@ def _inherited(above: LinkedView, rows: str) -> tuple[str, ...]:
     Numbers of rows of other tables too: what hangs on one parent is drawn given them, and they tell much of it.
     """
     settled = set(above.counts.values()) & set(above.view.settled)
-    derived = {above.view.start, above.view.first, above.view.gap, *settled} - {rows}
+    compared = {one.name for one in above.view.same}
+    derived = {above.view.start, above.view.first, above.view.gap, *compared, *settled} - {rows}
     return tuple(name for name in above.view.schema.names if name not in derived)
 
 

@@ -37,6 +37,21 @@ _UNMEASURED = 1e12
 
 
 @dataclass(frozen=True, kw_only=True)
+class Same:
+    """A column that may have the value of one further up, both naming rows of one public table.
+
+    Attributes:
+        name: The column that says whether it has.
+        column: The column.
+        above: The one further up, under its name in the view.
+    """
+
+    name: str
+    column: str
+    above: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class View:
     """What is measured of one table.
 
@@ -54,6 +69,7 @@ class View:
         inherited: The columns of the table above that are its too: another view has their codes, and their tables.
         certain: Columns that are missing only where there is no row at all.
         settled: Columns that say what others say too, such as whether there is a row: they are counted with none.
+        same: Which columns are compared with which further up.
     """
 
     schema: Schema
@@ -68,6 +84,7 @@ class View:
     inherited: tuple[str, ...] = ()
     certain: tuple[str, ...] = ()
     settled: tuple[str, ...] = ()
+    same: tuple[Same, ...] = ()
 
     @property
     def is_of_people(self) -> bool:

@@ -75,11 +75,3 @@ class GivenMixture:
     def _likelihoods(self) -> Singles:
         """All distributions, a row for every level."""
         return np.ascontiguousarray((self.levels + _LEAST).T)
-
-
-def drawn(shares: Singles, rng: np.random.Generator) -> Ints:
-    """A place in every row, in proportion to the shares there."""
-    ends = np.cumsum(shares, axis=1, dtype=np.float32)
-    targets = rng.random(len(ends), dtype=np.float32)[:, None] * ends[:, -1:]
-    places: Ints = np.minimum((ends <= targets).sum(axis=1), shares.shape[1] - 1)
-    return places

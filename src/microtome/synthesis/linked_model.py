@@ -50,6 +50,7 @@ class LinkedModel:
         schema: What is public about the tables.
         codebooks: The codes of each view, steps included.
         origin: Facts of the release and the fit, for people.
+        same: Whether columns that name rows of one public table were compared across links.
     """
 
     file_format: ClassVar[str] = "microtome-linked-1"
@@ -58,6 +59,7 @@ class LinkedModel:
     schema: LinkedSchema
     codebooks: Mapping[str, Codebook]
     origin: Mapping[str, Any]
+    same: bool = True
 
     @classmethod
     def of(
@@ -66,15 +68,17 @@ class LinkedModel:
         schema: LinkedSchema,
         codebooks: Mapping[str, Codebook],
         origin: Mapping[str, Any],
+        *,
+        same: bool,
     ) -> Self:
         """The model of the views' mixtures."""
         numbered = nn.ModuleDict({str(number): mixtures[name] for number, name in enumerate(schema.names)})
-        return cls(generator=numbered, schema=schema, codebooks=codebooks, origin=origin)
+        return cls(generator=numbered, schema=schema, codebooks=codebooks, origin=origin, same=same)
 
     @cached_property
     def views(self) -> dict[str, LinkedView]:
         """What was measured of each table."""
-        return linked_views(self.schema)
+        return linked_views(self.schema, same=self.same)
 
     def mixture(self, name: str) -> MixtureGenerator:
         """The mixture of a view."""
@@ -175,7 +179,8 @@ class LinkedModel:
             for label, array in arrays.items():
                 tensors[f"{_CODEBOOK}{name}/{label}"] = torch.from_numpy(np.ascontiguousarray(array))
         settings = {name: asdict(self.mixture(name).settings) for name in self.views}
-        return {"mixtures": settings, "schema": self.schema.to_dict(), "codebooks": parts}, tensors
+        document = {"mixtures": settings, "schema": self.schema.to_dict(), "codebooks": parts, "same": self.same}
+        return document, tensors
 
     @classmethod
     def from_parts(
@@ -185,7 +190,8 @@ class LinkedModel:
         if generator is not None:
             raise ModelError(f"{path} is a model of linked tables, which has its own generators; leave generator out")
         schema = LinkedSchema.from_dict(document["schema"])
-        views, profiled, mixtures = linked_views(schema), {}, {}
+        same = bool(document.get("same", False))  # files from before there was such a column do not say
+        views, profiled, mixtures = linked_views(schema, same=same), {}, {}
         for name, one in views.items():
             arrays = {label: tensor.numpy() for label, tensor in part_of(tensors, f"{_CODEBOOK}{name}/").items()}
             profiled[name] = Codebook.from_parts(one.view.own_schema, document["codebooks"][name], arrays)
@@ -194,7 +200,7 @@ class LinkedModel:
             for name, codebook in codebooks.items():
                 settings = MixtureSettings(**document["mixtures"][name])
                 mixtures[name] = MixtureGenerator(RowLayout.of(codebook), torch.ones(1, codebook.dim), settings)
-        return cls.of(mixtures, schema, codebooks, dict(document["origin"]))
+        return cls.of(mixtures, schema, codebooks, dict(document["origin"]), same=same)
 
 
 def _numbers(table: LinkedTable, above: pa.Table, counted: str) -> Ints:

@@ -14,13 +14,15 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from microtome.schema import Codebook, ColumnCode
 from microtome.schema.cells import CategoryCells, NumberCells, numbers_to_arrow
 from microtome.schema.scale import Scale
 from microtome.schema.view import View
-from microtome.synthesis.given import GivenMixture, drawn
+from microtome.synthesis.dealing import dealt
+from microtome.synthesis.given import GivenMixture
 from microtome.synthesis.rule_keeping import RuleKeeper, with_rows
 
 Ints = NDArray[np.int64]
@@ -34,6 +36,8 @@ _ROUNDS = 12
 """Rounds in which sums over people are met."""
 _FEW = 64
 """People of a group below whom what they have together is mostly chance."""
+_CROWD = 3
+"""Rows of a person past the end of all times up to which they are put between the row before and the end."""
 _TRIES = 8
 """How often a row that breaks a rule is drawn anew, given the same."""
 
@@ -63,16 +67,22 @@ class PeopleRows:
             rng: Draws them.
         """
         given = {self._place(name): self._levels_of(self._place(name), shared.column(name)) for name in self.view.given}
+        above = {
+            self._place(one.column): self._levels_of(self._place(one.column), shared.column(one.above))
+            for one in self.view.same
+        }
         owners, tables = [], []
         people, levels, before = np.flatnonzero(numbers > 0), dict[int, Ints](), dict[str, pa.Array]()
         number = 0
         while len(people):
             known = {column: found[people] for column, found in given.items()}
+            alike = {column: found[people] for column, found in above.items()}
             fixed = {name: _whole(shared.column(name)).take(pa.array(people)) for name in self.view.given}
             started = before.get(str(self.view.start))
             wave = _Wave(
                 rows=self,
                 given=known,
+                above=alike,
                 fixed=fixed,
                 before=levels,
                 times=self._times(before),
@@ -89,10 +99,39 @@ class PeopleRows:
             before = {name: _whole(table.column(name)).filter(pa.array(going)) for name in table.column_names}
         if not owners:
             return np.zeros(0, np.int64), self._empty()
-        whose, rows = np.concatenate(owners), pa.concat_tables(tables)
+        whose, rows = self._fitting(owners, tables, rng)
         times = np.arange(len(whose)) if self.view.order is None else self._numbers(self.view.order, rows)
         order = np.lexsort((times, whose))
         return whose[order], rows.take(pa.array(order))
+
+    def _fitting(self, owners: list[Ints], tables: list[pa.Table], rng: np.random.Generator) -> tuple[Ints, pa.Table]:
+        """All rows, and whose each is; where gaps lead past the end of all times, all of a person's are shortened.
+
+        Rows that were put between the one before and the end would crowd there: the more, the more rows somebody has.
+        Where there are rules, rows stay where these were looked at.
+        """
+        whose, rows, view = np.concatenate(owners), pa.concat_tables(tables), self.view
+        if view.order is None or view.gap is None or self.keeper is not None:
+            return whose, rows
+        code = self.codebook.codes[self._place(view.order)]
+        high = (code.column.number_bounds() or _ends(code))[1]
+        number = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])
+        order = np.lexsort((number, whose))
+        whose, rows = whose[order], rows.take(pa.array(order))
+        times, gaps = self._numbers(view.order, rows), self._numbers(view.gap, rows)
+        first = np.flatnonzero(np.diff(whose, prepend=-1))
+        place = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(whose))))
+        passed = np.cumsum(gaps) - gaps
+        passed -= passed[first][place]
+        last = np.append(first[1:], len(whose)) - 1
+        room, wanted, later = high - times[first], passed[last], np.maximum(last - first, 1)
+        parts = room * rng.random(len(first)) ** (1.0 / later) / np.maximum(wanted, 1e-300)
+        beyond = np.add.reduceat(passed > room[place], first)
+        shortened = (beyond > _CROWD)[place]
+        fitted = np.where(shortened, times[first][place] + passed * parts[place], times)
+        whole = np.floor(fitted) if code.column.kind.is_integral else fitted
+        values = numbers_to_arrow(code.column, whole, None).cast(code.column.storage_type)
+        return whose, rows.set_column(rows.column_names.index(view.order), view.order, values)
 
     def _times(self, before: Mapping[str, pa.Array]) -> Floats | None:
         """When the rows before were, and how far it is to the next ones (2 × rows)."""
@@ -148,9 +187,38 @@ class PeopleRows:
 
     @cached_property
     def own(self) -> list[int]:
-        """Columns that are drawn for every row."""
+        """Columns that are drawn for every row; what says whether one has the value of another comes before it."""
         shared = {*self.view.given, self.view.first, self.view.start}
-        return [self.places[name] for name in self.view.schema.names if name not in shared]
+        first = [one.name for one in self.view.same]
+        return [self.places[name] for name in dict.fromkeys([*first, *self.view.schema.names]) if name not in shared]
+
+    @cached_property
+    def same(self) -> dict[int, tuple[int, Ints]]:
+        """For a column that may have the value of one above, the column that says so, and the level that says yes."""
+        found = {}
+        for one in self.view.same:
+            place = self.places[one.name]
+            found[self.places[one.column]] = place, self._levels_of(place, pa.array([True]))
+        return found
+
+    def is_same(self, column: int, known: Levels) -> NDArray[np.bool_]:
+        """In which rows a column has the value of the one above."""
+        place, yes = self.same[column]
+        return np.asarray(known[place] == yes)
+
+    def as_above(self, column: int, shares: Singles, above: Ints, known: Levels) -> Singles:
+        """Shares of a column where it is known whether it has the value of the one above, which has these levels.
+
+        Where it has not, it has another level, as far as levels tell values apart.
+        """
+        sizes = np.bincount(self.codebook.codes[column].levels, minlength=shares.shape[1])
+        same, left = self.is_same(column, known), shares.copy()
+        other = np.flatnonzero(~same & (sizes == 1)[above])
+        left[other, above[other]] = 0.0
+        left = np.where((left.sum(axis=1) > 0.0)[:, None], left, shares)
+        left[same] = 0.0
+        left[same, above[same]] = 1.0
+        return left
 
     @cached_property
     def steps(self) -> dict[int, int]:
@@ -171,6 +239,7 @@ class _Wave:
 
     rows: PeopleRows
     given: Levels
+    above: Levels
     fixed: Mapping[str, pa.Array]
     before: Levels
     times: Floats | None
@@ -231,14 +300,17 @@ class _Wave:
             known[place] = rows._levels_of(place, settled[rows.view.order])
         left = [column for column in rows.own if column not in known]
         pieces = self._pieces(len(places))
-        found = [self._piece(left, _cut(known, piece), _cut(before, piece)) for piece in pieces]
+        above = {column: levels[places] for column, levels in self.above.items()}
+        found = [self._piece(left, _cut(known, piece), _cut(before, piece), _cut(above, piece)) for piece in pieces]
         known |= {column: np.concatenate([piece[column] for piece in found]) for column in left}
         return known, self._table(known, settled, places)
 
-    def _piece(self, left: Sequence[int], known: Levels, before: Levels) -> Levels:
+    def _piece(self, left: Sequence[int], known: Levels, before: Levels, above: Levels) -> Levels:
         """Levels of the columns that are left, one after the other: each by the row so far, and by the row before.
 
-        With both, P(x | row, before) ∝ P(x | row)·P(x | before)/P(x), everything given what all rows of a person share.
+        With both, P(x | row, before) ∝ P(x | row)·P(next x | before)/P(next x), everything given what all rows of a
+        person share. What steps say counts only as far as it hangs on the row before: of what a row has to do with all
+        else the tables of rows know more.
         All people together keep what is known of such rows: a product of two noisy tables would drift from it, further
         with every row.
         """
@@ -247,18 +319,29 @@ class _Wave:
         alone = mixture.weights_given(self._shared(known), self._count_of(known))
         weights = mixture.told(alone.copy(), self._unshared(known))
         if stepping:
-            start, after = weights.copy(), mixture.told(alone * (rows.goes_on + _LEAST), self._unshared(before))
+            going = alone * (rows.goes_on + _LEAST)
+            start, after = weights.copy(), mixture.told(going.copy(), self._unshared(before))
         found: Levels = {}
         for column in left:
             shares = self._present(column, mixture.shares(weights, column))
             if column in stepping:
-                following = mixture.shares(after, rows.steps[column])[:, :-1]
-                shares *= following / (mixture.shares(alone, column) + _LEAST)
+                shares *= self._lift(rows.steps[column], after, going)
                 wanted = self._present(column, mixture.shares(start, column))
                 shares = balanced(shares, wanted, known.get(rows.places.get(str(rows.view.rows), -1)))
-            found[column] = drawn(shares, rng)
+            if column in above:
+                shares = rows.as_above(column, shares, above[column], found)
+            beside = [*known.values(), *found.values(), *([before[column]] if column in stepping else [])]
+            found[column] = dealt(shares, beside, rng)
             mixture.tell(weights, column, found[column])
         return found
+
+    def _lift(self, step: int, after: Singles, going: Singles) -> Singles:
+        """How much likelier each level is in the next row given the row before, of rows that have a next one."""
+        mixture = self.rows.mixture
+        given, usual = (mixture.shares(weights, step)[:, :-1] for weights in (after, going))
+        sums = [shares.sum(axis=1, keepdims=True) + _LEAST for shares in (given, usual)]
+        lift: Singles = (given / sums[0] + _LEAST) / (usual / sums[1] + _LEAST)
+        return lift
 
     def _pieces(self, count: int) -> list[slice]:
         """So many rows in pieces that are weighed at once."""
@@ -281,7 +364,7 @@ class _Wave:
         """When the first row is, given what all rows share."""
         place = self.rows.places[str(self.rows.view.start)]
         pieces = self._pieces(self._count_of(known))
-        return {place: np.concatenate([self._piece([place], _cut(known, piece), {})[place] for piece in pieces])}
+        return {place: np.concatenate([self._piece([place], _cut(known, piece), {}, {})[place] for piece in pieces])}
 
     def _timed(self, code: ColumnCode, times: Floats) -> pa.Array:
         """Times after those before, by the gap; where that is past the end, somewhere on the way to it."""
@@ -306,6 +389,9 @@ class _Wave:
                 arrays[name] = settled[name]
             else:
                 arrays[name] = rows.values(rows.places[name], levels[rows.places[name]], self.rng)
+        for one in rows.view.same:
+            same = pa.array(rows.is_same(rows.places[one.column], levels))
+            arrays[one.column] = pc.if_else(same, arrays[one.above], arrays[one.column])
         return pa.table(arrays)
 
 

@@ -133,6 +133,7 @@ class Synthesizer(Carded):
             release.schema,
             {name: view.codebook for name, view in release.views.items()},
             _origin(release, self.fit_),
+            same=release.mechanism.same,
         )
         return self
 

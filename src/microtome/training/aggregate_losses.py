@@ -45,6 +45,8 @@ from microtome.training.triples import ChosenTables
 
 Floats = NDArray[np.float64]
 _LEAST = 1e-9
+_RARE, _FEWEST = 0.5, 1e-3
+"""How the price of knowledge grows as rows get fewer, and the share of people who have one from which it stays."""
 UNSEEN = MomentSettings(denoising=Denoising.NONE, mean_weight=0.0)
 """How the judge compares tables."""
 
@@ -140,6 +142,7 @@ class AggregateLoss:
         self._correlations = Correlations(release, seen, _seen_settings(exact))
         self._margins = torch.tensor(margins, dtype=torch.float32)
         self._price = prior * _prices(release) / self._train[0].num_entries
+        self._presence = _Presences(release, self._price)
         focus = release.mechanism.focus
         self._focus = None
         if focus is not None:
@@ -225,7 +228,7 @@ class AggregateLoss:
         known = []
         for rows, margins in zip(classes, self._margins, strict=True):
             surprise = rows.clamp_min(_LEAST).log() - margins.clamp_min(_LEAST).log()
-            known.append((self._price * rows * surprise).sum(dim=1).mean())
+            known.append((self._price * rows * surprise).sum(dim=1).mean() - self._presence(rows, margins))
         return torch.stack(known).sum()
 
     def yardstick(self) -> Yardstick:
@@ -269,10 +272,45 @@ class AggregateLoss:
         return 0.0 if self._chosen is None else float(self._chosen.error(self._chosen.judge, rows))
 
 
+class _Presences:
+    """What components know of rows that are there at all, which is known from numbers of rows and paid for there.
+
+    A nat about a column is one about whether there is a row, and where there is, one about its value.
+
+    Args:
+        release: What is fitted.
+        price: The price of a nat, level by level.
+    """
+
+    def __init__(self, release: AggregatesRelease, price: Float[Tensor, " d"]) -> None:
+        tied = {} if release.presence is None else release.presence.absent
+        starts = [release.codebook.blocks[column].start for column in tied]
+        self._absent = torch.tensor([start + level for start, level in zip(starts, tied.values(), strict=True)])
+        self._prices = price[self._absent] if tied else price[:0]
+
+    def __call__(self, rows: Float[Tensor, "k d"], margins: Float[Tensor, " d"]) -> Tensor:
+        """The price of what components know of that."""
+        if not len(self._prices):
+            return rows.new_zeros(())
+        gone, usual = rows[:, self._absent], margins[self._absent]
+        nats = _nats(gone, usual) + _nats(1.0 - gone, 1.0 - usual)
+        return (self._prices * nats).sum(dim=1).mean()
+
+
+def _nats(shares: Tensor, usual: Tensor) -> Tensor:
+    return shares * (shares.clamp_min(_LEAST).log() - usual.clamp_min(_LEAST).log())
+
+
 def _prices(release: AggregatesRelease) -> Float[Tensor, " d"]:
-    """The price of a nat, level by level: the levels that it is counted with and its own, more for wide columns."""
+    """The price of a nat, level by level: the levels that it is counted with and its own, more for wide columns.
+
+    Of rows that few people have it is higher: the same noise looks like more dependence there.
+    """
     widths = np.array([block.width for block in release.codebook.blocks])
-    prices = np.repeat(release.levels_met() * np.sqrt(widths / 10.0), widths)
+    shares = np.ones(len(widths))
+    for column, level in ({} if release.presence is None else release.presence.absent).items():
+        shares[column] = np.clip(1.0 - release.codebook.codes[column].level_margins[level], _FEWEST, 1.0)
+    prices = np.repeat(release.levels_met() * np.sqrt(widths / 10.0) * shares**-_RARE, widths)
     return torch.tensor(prices, dtype=torch.float32)
 
 
