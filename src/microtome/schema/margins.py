@@ -14,8 +14,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from microtome.schema.cells import NumberCells
 from microtome.schema.domain import evidence
@@ -107,7 +107,7 @@ def _falling(tail: NDArray[np.float64], noise_scale: float) -> NDArray[np.float6
     """The nearest counts that fall, as far as they stand out."""
     if not len(tail):
         return tail
-    fitted = isotonic_regression(tail, increasing=False)
+    fitted = scipy.optimize.isotonic_regression(tail, increasing=False)
     firsts, lengths = fitted.blocks[:-1], np.diff(fitted.blocks)
     clear = np.flatnonzero(fitted.x[firsts] * np.sqrt(lengths) > noise_scale)
     end = 0 if not len(clear) else int(fitted.blocks[clear[-1] + 1])
