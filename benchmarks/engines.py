@@ -175,6 +175,7 @@ def main() -> None:
     parser.add_argument("--add", action="store_true", help="keep the runs that the results have")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workdir", type=Path)
+    parser.add_argument("--tables", type=Path, help="a folder in which tables are kept from run to run")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--engine", help=argparse.SUPPRESS)
@@ -194,8 +195,9 @@ def main() -> None:
         found = before["runs"]
     with tempfile.TemporaryDirectory(dir=arguments.workdir) as place:
         for rows in arguments.rows:
-            folder = Path(place) / f"rows-{rows}"
-            simulate(folder, rows, arguments.seed, arguments.files)
+            folder = (arguments.tables or Path(place)) / f"rows-{rows}"
+            if not folder.exists():
+                simulate(folder, rows, arguments.seed, arguments.files)
             for engine in arguments.engines * arguments.repeats:
                 started = cluster(Path(place)) if engine == ON_CLUSTER else nullcontext((engine, []))
                 load = os.getloadavg()[0]
@@ -213,7 +215,8 @@ def main() -> None:
                 print(f"{rows:>12,} rows, {engine}: {json.dumps(one)}", flush=True)
                 document = {"configuration": configuration, "runs": found, "environment": around}
                 arguments.results.write_text(json.dumps(document, indent=1) + "\n")
-            rmtree(folder)
+            if arguments.tables is None:
+                rmtree(folder)
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ def noise_quantile(scale: float, chance: float) -> float:
 
     That of the continuous Gaussian, and a little more for the lattice: half a step of it, and the scale rounded up.
     """
-    return scale * (float(scipy.stats.norm.isf(chance)) + _LATTICE_MARGIN)
+    return scale * (_LATTICE_MARGIN - float(scipy.special.ndtri(chance)))
 
 
 def haar_columns(dim: int, count: int, stream: np.random.Generator) -> NDArray[np.float64]:

@@ -37,7 +37,7 @@ def full_buckets(counts: Floats, scale: float) -> NDArray[np.bool_] | None:
     Numbers that nobody shares fall into buckets by chance, which with many records differ by more than the noise.
     """
     above, spread = counts - counts.mean(), math.hypot(scale, math.sqrt(max(float(counts.mean()), 0.0)))
-    heavy = float(scipy.stats.norm.isf(_IN_VAIN / len(counts)))
+    heavy = -float(scipy.special.ndtri(_IN_VAIN / len(counts)))
     return above > _CANDIDATE * spread if (above > heavy * spread).any() else None
 
 
