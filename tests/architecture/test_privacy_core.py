@@ -6,7 +6,7 @@ import pytest
 from privacy_core import TIERS, core_files, lines_of_tier
 from tracing import PACKAGE
 
-MOST_LINES = {"first tier": 5700, "second tier": 2044, "drafting": 1018, "engines": 1976, "images and adaptation": 667}
+MOST_LINES = {"first tier": 5728, "second tier": 2044, "drafting": 1018, "engines": 2006, "images and adaptation": 667}
 """Lines of code a tier. These only go down; the aim is 2,000 for the first two together. What a change takes away is
 taken away here in the same commit. The first tier grew by 195 once, when counts became something that can be sent: that
 is what engines stand on; by 70 when rows became something that others write; and by some 100 when joint tables of
@@ -16,7 +16,8 @@ could be counted by them too. The first grew by 50 when few records went to the 
 looked for as keenly as they could show; drafting by 32 when it told of codes far from all other numbers. Images grew by
 5 when edges of images became a part of what aggregates measure, and were refused for records. The first grew by 53 and
 engines by 56 when keys that only their spelling tells apart were found out, wherever they are; by 211 and 225 when
-executors read files for themselves and values were looked at once instead of six times."""
+executors read files for themselves and values were looked at once instead of six times; by 28 and 30 when values that
+occur again and again were looked up once a block, and tasks on files no longer needed a query of Spark's."""
 
 
 @pytest.mark.parametrize("tier", TIERS)

@@ -169,12 +169,9 @@ def _likely_range(masses: Sequence[Masses], tilt: float, tail: float) -> tuple[f
         return (cumulant(tilt + sign * t) - base + room) / t
 
     least, most = _ends(masses)
+    least_of = scipy.optimize.minimize_scalar
     up, down = (
-        float(
-            scipy.optimize.minimize_scalar(
-                reach, args=(sign,), bounds=_LOG_TILTS, method="bounded", options={"xatol": 0.05}
-            ).fun
-        )
+        float(least_of(reach, args=(sign,), bounds=_LOG_TILTS, method="bounded", options={"xatol": 0.05}).fun)
         for sign in (1.0, -1.0)
     )
     return max(least, -down), min(most, up)
