@@ -90,7 +90,7 @@ def _memory(root: psutil.Process) -> float:
     return total / 2**20
 
 
-def measure(folder: Path, engine: str, master: str | None, *, twice: bool) -> dict[str, Any]:
+def measure(folder: Path, engine: str, master: str | None, *, twice: bool, bare_alone: bool) -> dict[str, Any]:
     """One release, and, on Spark, the floors beside it, and perhaps a second one."""
     from microtome import RunSettings, release
 
@@ -119,10 +119,11 @@ def measure(folder: Path, engine: str, master: str | None, *, twice: bool) -> di
     bare: dict[str, float] = {}
     with measured(root, bare):
         _count(frame)
-    _count_values(one_file)
     values: dict[str, float] = {}
-    with measured(root, values):
-        _count_values(frame)
+    if not bare_alone:
+        _count_values(one_file)
+        with measured(root, values):
+            _count_values(frame)
     with measured(root, found):
         release(frame, schema(), **options)
     found["passes"] = len(stages)
@@ -155,12 +156,12 @@ def _count_values(frame: Any) -> None:
         frame.groupBy(value.alias("value")).count().collect()
 
 
-def in_process(folder: Path, engine: str, master: str | None, *, twice: bool) -> dict[str, Any]:
+def in_process(folder: Path, engine: str, master: str | None, options: list[str]) -> dict[str, Any]:
     from spark_support import environment as spark_environment
 
     command = [sys.executable, __file__, "--folder", str(folder), "--engine", engine]
     command += [] if master is None else ["--master", master]
-    command += ["--twice"] if twice else []
+    command += options
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=spark_environment())
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
@@ -172,19 +173,23 @@ def main() -> None:
     parser.add_argument("--engines", nargs="+", default=[HERE, ON_SPARK, ON_CLUSTER])
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--twice", action="store_true", help="a second release in every session")
+    parser.add_argument("--bare", action="store_true", help="leave out the other floor, which takes longest")
     parser.add_argument("--add", action="store_true", help="keep the runs that the results have")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workdir", type=Path)
+    parser.add_argument("--tables", type=Path, help="a folder in which tables are kept from run to run")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--engine", help=argparse.SUPPRESS)
     parser.add_argument("--master", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.folder is not None:
-        print(json.dumps(measure(arguments.folder, arguments.engine, arguments.master, twice=arguments.twice)))
+        options = {"twice": arguments.twice, "bare_alone": arguments.bare}
+        print(json.dumps(measure(arguments.folder, arguments.engine, arguments.master, **options)))
         return
     from spark_cluster import cluster
 
+    chosen = [f"--{name}" for name in ("twice", "bare") if getattr(arguments, name)]
     configuration = {"epsilon": EPSILON, "delta": DELTA, "seed": arguments.seed, "bins": BINS}
     found: list[dict[str, Any]] = []
     if arguments.add:
@@ -194,13 +199,14 @@ def main() -> None:
         found = before["runs"]
     with tempfile.TemporaryDirectory(dir=arguments.workdir) as place:
         for rows in arguments.rows:
-            folder = Path(place) / f"rows-{rows}"
-            simulate(folder, rows, arguments.seed, arguments.files)
+            folder = (arguments.tables or Path(place)) / f"rows-{rows}"
+            if not folder.exists():
+                simulate(folder, rows, arguments.seed, arguments.files)
             for engine in arguments.engines * arguments.repeats:
                 started = cluster(Path(place)) if engine == ON_CLUSTER else nullcontext((engine, []))
                 load = os.getloadavg()[0]
                 with started as (master, _):
-                    one = in_process(folder, engine, None if engine == HERE else master, twice=arguments.twice)
+                    one = in_process(folder, engine, None if engine == HERE else master, chosen)
                 around = environment()
                 run = {
                     "rows": rows,
@@ -213,7 +219,8 @@ def main() -> None:
                 print(f"{rows:>12,} rows, {engine}: {json.dumps(one)}", flush=True)
                 document = {"configuration": configuration, "runs": found, "environment": around}
                 arguments.results.write_text(json.dumps(document, indent=1) + "\n")
-            rmtree(folder)
+            if arguments.tables is None:
+                rmtree(folder)
 
 
 if __name__ == "__main__":

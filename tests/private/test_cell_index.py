@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from microtome.errors import TableError
-from microtome.private.cell_index import cell_indices, numbers_within_bounds
+from microtome.private.cell_index import cell_counts, cell_indices, numbers_within_bounds
 from microtome.private.plan import plan_profile
 from microtome.private.profile import Tally
 from microtome.private.searching import start_search
@@ -27,6 +27,46 @@ def test_categories_missing_and_other() -> None:
     assert locate(["a", None, "b"], refusing) == [1, 2, 0]
     clamping = Column(name="x", kind=Kind.CATEGORICAL, categories=("b", "a"), outside=Outside.CLAMP)
     assert locate(["a", "z", None], clamping) == [1, 2, 3]
+
+
+_TEXTS = pa.array([None, "b", "a", "b", None, "z", "a"] * 3)
+_AS_OTHER = Column(name="x", kind=Kind.CATEGORICAL, categories=("b", "a"), outside=Outside.CLAMP)
+
+
+@pytest.mark.parametrize(
+    ("array", "column"),
+    [
+        (_TEXTS, _AS_OTHER),
+        (_TEXTS.dictionary_encode(), _AS_OTHER),
+        (_TEXTS.dictionary_encode().slice(3, 11), _AS_OTHER),
+        (pa.DictionaryArray.from_arrays(pa.array([2, 0, None, 2, 1]), pa.array(["a", "z", "a"])), _AS_OTHER),
+        (_TEXTS.slice(0, 0).dictionary_encode(), _AS_OTHER),
+        (pa.array([True, None, False, True, True]).slice(1, 3), Column(name="x", kind=Kind.BOOLEAN)),
+        (pa.array([True, True]), Column(name="x", kind=Kind.BOOLEAN, missing=False, categories=(True,))),
+        (
+            pa.array([-0.0, 1.5, None, 0.0]),
+            Column(name="x", kind=Kind.CATEGORICAL, dtype="float64", categories=(0, 1.5)),
+        ),
+        (pa.array([0, 9, None, 3], pa.int64()), Column(name="x", kind=Kind.INTEGER, bounds=(0, 9))),
+    ],
+)
+def test_what_is_counted_once_a_block_is_what_every_value_counts_for(array: pa.Array, column: Column) -> None:
+    cells = initial_cells(column)
+    assert cells is not None
+    each = np.bincount(cell_indices(array, column, cells), minlength=len(cells))
+    assert cell_counts(array, column, cells).tolist() == each.tolist()
+
+
+def test_a_listed_text_counts_for_nothing_unless_it_occurs() -> None:
+    column = Column(name="x", kind=Kind.CATEGORICAL, categories=("b", "a"), missing=False)
+    cells = initial_cells(column)
+    assert cells is not None
+    listed = pa.array(["a", "z", None])
+    assert cell_counts(pa.DictionaryArray.from_arrays(pa.array([0, 0]), listed), column, cells).tolist() == [0, 2]
+    with pytest.raises(TableError, match="'z' is not among the declared categories"):
+        cell_counts(pa.DictionaryArray.from_arrays(pa.array([0, 1]), listed), column, cells)
+    with pytest.raises(TableError, match="missing value"):
+        cell_counts(pa.DictionaryArray.from_arrays(pa.array([0, None]), listed), column, cells)
 
 
 def test_nan_is_missing() -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.optimize import brentq
+import scipy
 
 from microtome.accounting.accountant import delta as delta_of
 from microtome.accounting.events import Event, GaussianEvent
@@ -74,4 +74,4 @@ def _largest_mu(events: Sequence[Event], budget: Budget) -> float:
         return high
     if excess(0.0) >= 0:
         return 0.0
-    return max(0.0, float(brentq(excess, 0.0, high, xtol=1e-7 * high)) - math.ldexp(high, -22))
+    return max(0.0, float(scipy.optimize.brentq(excess, 0.0, high, xtol=1e-7 * high)) - math.ldexp(high, -22))

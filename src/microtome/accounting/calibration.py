@@ -7,7 +7,7 @@ the promise is checked once more at the rounded value (``docs/privacy.md``, sect
 import math
 from collections.abc import Callable, Sequence
 
-from scipy.optimize import brentq
+import scipy
 
 from microtome.accounting.accountant import Accountant
 from microtome.accounting.accountant import delta as delta_of
@@ -57,7 +57,7 @@ def calibrate_noise(
         return min(epsilon_of(events, delta, accountant) - epsilon, _LARGEST_EXCESS)
 
     low, high = _bracket(excess, epsilon, delta)
-    root = float(brentq(excess, low, high, xtol=_ROUNDING_UP / 4))
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=_ROUNDING_UP / 4))
     step = _ROUNDING_UP / 2
     while excess(root + step) > 0:
         step *= 2

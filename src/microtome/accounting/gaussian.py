@@ -16,8 +16,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
-from scipy.optimize import brentq
+import scipy
 
 from microtome.accounting.inversion import log_excess, smallest_epsilon
 from microtome.accounting.ranges import require_nonnegative, require_positive, require_probability
@@ -36,12 +35,12 @@ def gaussian_hockey_stick(epsilon: FloatArray, mu: FloatArray) -> FloatArray:
         mills_b = _mills(ratio + mu / 2)
         density = np.exp(-0.5 * a * a) / math.sqrt(2 * math.pi)
         upper = density * (_mills(np.maximum(a, 0.0)) - mills_b)
-        lower = special.ndtr(-a) - density * mills_b
+        lower = scipy.special.ndtr(-a) - density * mills_b
         return np.maximum(np.where(a >= 0, upper, lower), 0.0)
 
 
 def _mills(x: FloatArray) -> FloatArray:
-    return np.asarray(special.erfcx(x / math.sqrt(2)) * math.sqrt(math.pi / 2))
+    return np.asarray(scipy.special.erfcx(x / math.sqrt(2)) * math.sqrt(math.pi / 2))
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
@@ -68,7 +67,7 @@ def mu_of_pure(epsilon: float) -> float:
     Φ(Φ⁻¹(1 − α) − μ) = α.
     """
     require_positive("epsilon", epsilon)
-    return float(-2.0 * special.ndtri(special.expit(-epsilon))) * (1.0 + _ROUNDING_DOWN)
+    return float(-2.0 * scipy.special.ndtri(scipy.special.expit(-epsilon))) * (1.0 + _ROUNDING_DOWN)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
@@ -84,4 +83,4 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         low -= 1.0
     while excess(high) <= 0:
         high += 1.0
-    return math.exp(float(brentq(excess, low, high, xtol=_ROUNDING_DOWN / 10)) - _ROUNDING_DOWN)
+    return math.exp(float(scipy.optimize.brentq(excess, low, high, xtol=_ROUNDING_DOWN / 10)) - _ROUNDING_DOWN)

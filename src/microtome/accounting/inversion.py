@@ -7,7 +7,7 @@ right until the profile itself confirms the promise.
 import math
 from collections.abc import Callable
 
-from scipy.optimize import brentq
+import scipy
 
 Profile = Callable[[float], float]
 
@@ -39,7 +39,7 @@ def smallest_epsilon(profile: Profile, delta: float) -> float:
         low, high = high, 2.0 * high
         if high > _LARGEST_EPSILON:
             return math.inf
-    root = float(brentq(lambda e: log_excess(profile(e), delta), low, high, xtol=1e-12, rtol=1e-10))
+    root = float(scipy.optimize.brentq(lambda e: log_excess(profile(e), delta), low, high, xtol=1e-12, rtol=1e-10))
     step = 1e-10 * max(root, 1e-3)
     while not holds(profile(root), delta):
         root, step = root + step, 2.0 * step

@@ -27,9 +27,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import fft, special
-from scipy.optimize import brentq, minimize_scalar
 
 from microtome.accounting.divergence import Pair
 from microtome.accounting.gaussian import FloatArray
@@ -92,16 +91,16 @@ class LossDistribution:
         tilt = self._tilt(epsilon)
         low, high = _likely_range(masses, tilt, _TILTED_TAIL)
         begin, end = math.floor(low / self._step), math.ceil(high / self._step)
-        size = fft.next_fast_len(end - begin + 1, real=True)
+        size = scipy.fft.next_fast_len(end - begin + 1, real=True)
         spectrum = np.ones(1, dtype=np.complex128)
         log_scale = 0.0
         for part in self._parts:
             exponents = part.log_masses + tilt * part.losses(self._step)
-            log_sum = float(special.logsumexp(exponents))
-            spectrum = spectrum * fft.rfft(_wrapped(part.dense(exponents - log_sum), size), size) ** part.count
+            log_sum = float(scipy.special.logsumexp(exponents))
+            spectrum = spectrum * scipy.fft.rfft(_wrapped(part.dense(exponents - log_sum), size), size) ** part.count
             log_scale += part.count * log_sum
         offset = begin - sum(part.count * int(part.points[0]) for part in self._parts)
-        tilted = np.maximum(np.roll(fft.irfft(spectrum, size), -offset), 0.0)
+        tilted = np.maximum(np.roll(scipy.fft.irfft(spectrum, size), -offset), 0.0)
         sums = self._step * np.arange(begin, begin + size)
         above = sums > epsilon
         kept = -np.expm1(epsilon - sums[above]) * tilted[above]
@@ -122,12 +121,12 @@ class LossDistribution:
             high *= 2.0
         if excess(high) < 0:
             return high
-        return float(brentq(excess, 0.0, high, rtol=1e-3))
+        return float(scipy.optimize.brentq(excess, 0.0, high, rtol=1e-3))
 
 
 def _tilted_mean(part: _Losses, tilt: float, step: float) -> float:
     losses = part.losses(step)
-    masses = special.softmax(part.log_masses + tilt * losses)
+    masses = scipy.special.softmax(part.log_masses + tilt * losses)
     return float(masses @ losses)
 
 
@@ -161,7 +160,7 @@ def _likely_range(masses: Sequence[Masses], tilt: float, tail: float) -> tuple[f
     """What the tilted sum leaves upwards, and downwards, with a probability of at most ``tail`` each."""
 
     def cumulant(t: float) -> float:
-        return sum(count * float(special.logsumexp(logs + t * losses)) for logs, losses, count in masses)
+        return sum(count * float(scipy.special.logsumexp(logs + t * losses)) for logs, losses, count in masses)
 
     base, room = cumulant(tilt), -math.log(tail)
 
@@ -170,8 +169,9 @@ def _likely_range(masses: Sequence[Masses], tilt: float, tail: float) -> tuple[f
         return (cumulant(tilt + sign * t) - base + room) / t
 
     least, most = _ends(masses)
+    least_of = scipy.optimize.minimize_scalar
     up, down = (
-        float(minimize_scalar(reach, args=(sign,), bounds=_LOG_TILTS, method="bounded", options={"xatol": 0.05}).fun)
+        float(least_of(reach, args=(sign,), bounds=_LOG_TILTS, method="bounded", options={"xatol": 0.05}).fun)
         for sign in (1.0, -1.0)
     )
     return max(least, -down), min(most, up)

@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import special
+import scipy
 
 from microtome.accounting.divergence import (
     Pair,
@@ -84,9 +84,9 @@ def _after_gaussian(pair: Pair, mu: float, epsilon: float) -> float:
     deviates, weights = panel_nodes(_deviate_edges((epsilon - mu**2 / 2) / mu), _NODES_PER_PANEL)
     weights = weights * np.exp(-0.5 * deviates**2) / math.sqrt(2 * math.pi)
     deviates = np.append(_LOWEST_DEVIATE, deviates)
-    weights = np.append(special.ndtr(_LOWEST_DEVIATE), weights)
+    weights = np.append(scipy.special.ndtr(_LOWEST_DEVIATE), weights)
     divergences = pair.divergence(epsilon - mu**2 / 2 - mu * deviates)
-    return min(1.0, float(weights @ divergences + special.ndtr(-_HIGHEST_DEVIATE)))
+    return min(1.0, float(weights @ divergences + scipy.special.ndtr(-_HIGHEST_DEVIATE)))
 
 
 def _deviate_edges(kink: float) -> FloatArray:

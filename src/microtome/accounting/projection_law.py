@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
+import scipy
 
 from microtome.accounting.directions import DirectionKind, Directions
 from microtome.accounting.gaussian import FloatArray
@@ -117,15 +117,15 @@ def _axis(directions: Directions) -> _Axis:
 
 def _chi_axis(directions: Directions) -> _Axis:
     freedom, dim = directions.count, directions.dim
-    low = math.sqrt(2 * float(special.gammaincinv(freedom / 2, _LOWER_TAIL)))
+    low = math.sqrt(2 * float(scipy.special.gammaincinv(freedom / 2, _LOWER_TAIL)))
     return _Axis(
         low=low if low > 1.0 else 0.0,
-        high=math.sqrt(2 * float(special.gammainccinv(freedom / 2, _UPPER_TAIL))),
+        high=math.sqrt(2 * float(scipy.special.gammainccinv(freedom / 2, _UPPER_TAIL))),
         spread=math.sqrt(0.5),
         steepest=1 / math.sqrt(dim),
         log_density=lambda t: (freedom - 1) * np.log(t) - t * t / 2,
-        cdf=lambda t: np.asarray(special.gammainc(freedom / 2, t * t / 2)),
-        survival=lambda t: np.asarray(special.gammaincc(freedom / 2, t * t / 2)),
+        cdf=lambda t: np.asarray(scipy.special.gammainc(freedom / 2, t * t / 2)),
+        survival=lambda t: np.asarray(scipy.special.gammaincc(freedom / 2, t * t / 2)),
         energy=lambda t: t * t / dim,
     )
 
@@ -133,15 +133,15 @@ def _chi_axis(directions: Directions) -> _Axis:
 def _beta_axis(directions: Directions) -> _Axis:
     dim, full, cut = directions.dim, directions.full_blocks, directions.cut_columns
     a, b = cut / 2, (dim - cut) / 2
-    low = float(special.betaincinv(a, b, _LOWER_TAIL))
-    high = float(special.betainccinv(a, b, _UPPER_TAIL))
+    low = float(scipy.special.betaincinv(a, b, _LOWER_TAIL))
+    high = float(scipy.special.betainccinv(a, b, _UPPER_TAIL))
     return _Axis(
         low=math.asin(math.sqrt(low)) if low > 1e-3 else 0.0,
         high=math.asin(math.sqrt(high)) if high < 0.999 else math.pi / 2,
         spread=1 / math.sqrt(2 * dim),
         steepest=1.0,
         log_density=lambda t: (cut - 1) * np.log(np.sin(t)) + (dim - cut - 1) * np.log(np.cos(t)),
-        cdf=lambda t: np.asarray(special.betainc(a, b, np.sin(t) ** 2)),
-        survival=lambda t: np.asarray(special.betaincc(a, b, np.sin(t) ** 2)),
+        cdf=lambda t: np.asarray(scipy.special.betainc(a, b, np.sin(t) ** 2)),
+        survival=lambda t: np.asarray(scipy.special.betaincc(a, b, np.sin(t) ** 2)),
         energy=lambda t: full + np.sin(t) ** 2,
     )

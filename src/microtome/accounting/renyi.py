@@ -19,8 +19,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy import special
-from scipy.optimize import minimize_scalar
+import scipy
 
 from microtome.accounting.directions import DirectionKind
 from microtome.accounting.events import Event, SliceEvent, SubsampledEvent, compose
@@ -64,10 +63,10 @@ def _log_beta_moment(a: float, b: float, t: float) -> float:
     if t > _LONGEST_SERIES:
         return t  # an upper bound, as B ≤ 1
     n = np.arange(math.ceil(2 * t) + 100)
-    logs = special.gammaln(a + n) - special.gammaln(b + n) - special.gammaln(n + 1)
-    logs += special.xlogy(n, t) + special.gammaln(b) - special.gammaln(a)
+    logs = scipy.special.gammaln(a + n) - scipy.special.gammaln(b + n) - scipy.special.gammaln(n + 1)
+    logs += scipy.special.xlogy(n, t) + scipy.special.gammaln(b) - scipy.special.gammaln(a)
     # From the last term on each is less than half of the one before.
-    return min(t, float(np.logaddexp(special.logsumexp(logs), logs[-1])))
+    return min(t, float(np.logaddexp(scipy.special.logsumexp(logs), logs[-1])))
 
 
 def tighter_conversion(rdp: FloatArray, alpha: FloatArray, delta: float) -> FloatArray:
@@ -113,7 +112,7 @@ def _minimised(mu_squared: float, slices: Slices, delta: float, curve: Curve, co
     if not math.isfinite(values[best]):
         return math.inf
     around = (orders[max(best - 1, 0)], orders[min(best + 1, orders.size - 1)])
-    refined = minimize_scalar(
+    refined = scipy.optimize.minimize_scalar(
         lambda x: float(bound(np.array([x]))[0]), bounds=around, method="bounded", options={"xatol": 1e-9}
     )
     return max(0.0, min(float(values[best]), float(refined.fun)))

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from microtome.accounting import (
     Accountant,
@@ -157,7 +157,7 @@ def plan_batches(
     law = Directions(kind=privacy.directions, dim=dim, num_slices=num_slices, slice_dim=slice_dim)
     rate = min(batch_size / num_records, 1.0)
     overflow = _OVERFLOW_SHARE * privacy.delta / num_steps
-    num_rows = min(int(binom.isf(overflow, num_records, rate)) + 1, num_records) if rate < 1 else num_records
+    num_rows = min(int(scipy.stats.binom.isf(overflow, num_records, rate)) + 1, num_records)
     distance = privacy.neighbours.row_distance(nonnegative=True)
     failures: list[Event] = [
         FailureEvent(probability=law.count * num_steps * rate * ROUNDING, reason="rounding of the slices")

@@ -35,6 +35,32 @@ def cell_indices(
     return found
 
 
+def cell_counts(array: pa.Array, column: Column, cells: Cells) -> NDArray[np.int64]:
+    """How many values of a column are in each cell; those that occur again and again are looked up once each."""
+    if not column.kind.is_categorical:
+        return np.bincount(cell_indices(array, column, cells), minlength=len(cells))
+    values, numbers = _distinct(array)
+    counts = np.zeros(len(cells), np.int64)
+    np.add.at(counts, cell_indices(values, column, cells), numbers)
+    return counts
+
+
+def _distinct(array: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Values of a column, each once where that is at hand, and how often each occurs."""
+    if pa.types.is_boolean(array.type):
+        true, present = array.true_count, len(array) - array.null_count
+        values, numbers = pa.array([False, True, None]), np.array([present - true, true, array.null_count])
+    elif pa.types.is_dictionary(array.type):
+        size = len(array.dictionary)
+        values = pa.concat_arrays([array.dictionary, pa.nulls(1, array.dictionary.type)])
+        places = array.indices.fill_null(size) if array.indices.null_count else array.indices
+        numbers = np.bincount(np.asarray(places), minlength=size + 1)
+    else:
+        return array, np.ones(len(array), np.int64)
+    occurring = np.flatnonzero(numbers)
+    return values.take(pa.array(occurring)), numbers[occurring]
+
+
 def _locate_measured(
     array: pa.Array, column: Column, cells: NumberCells, outputs: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -174,9 +200,9 @@ def _locate_numbers(
     """What stands for the cell of each number; for missing values, anything."""
     low, high = column.number_bounds() or (-np.inf, np.inf)
     counted = _counted(array, column)
-    places = _listed_places(counted, cells, low, high)
-    if places is not None:
-        return outputs[places]
+    listed = _listed_outputs(counted, cells, low, high, outputs)
+    if listed is not None:
+        return listed
     numbers = _numbers(counted, column)
     if len(numbers) and not (low <= numbers.min() and numbers.max() <= high and np.isfinite(numbers).all()):
         outside = (numbers < low) | (numbers > high)
@@ -191,8 +217,10 @@ def _locate_numbers(
     return outputs[cells.locate(numbers)]
 
 
-def _listed_places(counted: pa.Array, cells: NumberCells, low: float, high: float) -> NDArray[np.int64] | None:
-    """The cells of whole numbers where all within the bounds are listed; ``None`` where any of these is not."""
+def _listed_outputs(
+    counted: pa.Array, cells: NumberCells, low: float, high: float, outputs: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """What stands for whole numbers where all within the bounds are listed; ``None`` where any of these is not."""
     listed = cells.of_whole_numbers
     if listed is None or not pa.types.is_integer(counted.type) or pa.types.is_uint64(counted.type):
         return None
@@ -201,7 +229,7 @@ def _listed_places(counted: pa.Array, cells: NumberCells, low: float, high: floa
     numbers = np.asarray(counted.cast(pa.int64()).fill_null(least))
     if len(numbers) and (numbers.min() < least or numbers.max() > most):
         return None
-    found: NDArray[np.int64] = places[numbers - first]
+    found: NDArray[np.int64] = outputs[places][numbers - first]
     return found
 
 

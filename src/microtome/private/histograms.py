@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from microtome.errors import MicrotomeError, TableError
-from microtome.private.cell_index import cell_indices, checked, numbers_within_bounds
+from microtome.private.cell_index import cell_counts, checked, numbers_within_bounds
 from microtome.private.randomness import noisy_counts
 from microtome.schema import Cells, Column, RoundingClasses
 
@@ -210,7 +210,7 @@ class ByCell:
 
     def count(self, array: pa.Array) -> Counts:
         """How many values are in each cell."""
-        return np.bincount(cell_indices(array, self.column, self.cells), minlength=len(self))
+        return cell_counts(array, self.column, self.cells)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.stats import binom
+import scipy
 
 from microtome.accounting import Event, FailureEvent, GaussianEvent
 from microtome.images import ImageSchema
@@ -117,7 +117,7 @@ def class_rows(counts: Sequence[float], noise: float, settings: PrivacySettings)
     chance = _OVERFLOW_SHARE * settings.delta / (2 * len(counts))
     upper = [max(math.ceil(count + noise_quantile(noise, chance)), 1) for count in counts]
     if settings.subsample is not None:
-        upper = [min(int(binom.isf(chance, bound, settings.subsample)) + 1, bound) for bound in upper]
+        upper = [min(int(scipy.stats.binom.isf(chance, bound, settings.subsample)) + 1, bound) for bound in upper]
     return tuple(min(bound, settings.capacity or bound) for bound in upper)
 
 

@@ -73,13 +73,19 @@ class JointCounts:
     def tables(self, sets: Sequence[tuple[int, ...]]) -> Iterator[Ints]:
         """The counts of sets of columns, part by part (parts × levels × …), in their order."""
         team_of = {column: place for place, team in enumerate(self._teams) for column in team}
-        summed: dict[tuple[int, ...], Ints] = {}
+        summed: dict[tuple[tuple[int, ...], ...], Ints] = {}  # team by team: what several sets share is summed once
         for columns in sets:
             within = tuple(sorted({team_of[column] for column in columns}))
-            if within not in summed:
-                summed[within] = self._of_teams(within)
             axes = [column for team in within for column in self._teams[team]]
-            yield _summed(summed[within], [axes.index(column) for column in columns])
+            dropped = [tuple(column for column in self._teams[team] if column not in columns) for team in within]
+            if (within,) not in summed:
+                summed[(within,)] = self._of_teams(within)
+            for number, rest in enumerate(dropped, start=1):
+                key = (within, *dropped[:number])
+                if key not in summed:
+                    over = tuple(1 + axes.index(column) for column in rest)
+                    summed[key] = summed[key[:-1]].sum(axis=over, keepdims=True)
+            yield _summed(summed[(within, *dropped)], [axes.index(column) for column in columns])
 
     def _of_teams(self, within: tuple[int, ...]) -> Ints:
         """The table of some teams' columns (parts × levels × …), out of any that has all of these teams."""

@@ -32,7 +32,7 @@ from microtome.schema import Codebook, Schema
 from microtome.schema.view import View
 from microtome.settings import PrivacySettings
 
-NUMBERS_A_COLUMN = 8
+NUMBERS_A_COLUMN = 3
 """What counting a column holds for each record."""
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scipy.stats import binom
+import scipy
 
 from microtome.accounting import (
     DirectionKind,
@@ -157,7 +157,7 @@ def padded_rows(settings: PrivacySettings, num_records: int) -> int:
     bound = settings.capacity or num_records
     if settings.subsample is None:
         return bound
-    return min(int(binom.isf(_FAILURE_SHARE * settings.delta, bound, settings.subsample)) + 1, bound)
+    return min(int(scipy.stats.binom.isf(_FAILURE_SHARE * settings.delta, bound, settings.subsample)) + 1, bound)
 
 
 def longest_rows(schema: Schema) -> int:

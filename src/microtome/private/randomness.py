@@ -17,9 +17,9 @@ import secrets
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from randomgen import AESCounter
-from scipy.stats import norm
 
 from microtome.errors import MicrotomeError
 from microtome.private.discrete_gaussian import CELLS, discrete_gaussian
@@ -151,7 +151,7 @@ def noise_quantile(scale: float, chance: float) -> float:
 
     That of the continuous Gaussian, and a little more for the lattice: half a step of it, and the scale rounded up.
     """
-    return scale * (float(norm.isf(chance)) + _LATTICE_MARGIN)
+    return scale * (_LATTICE_MARGIN - float(scipy.special.ndtri(chance)))
 
 
 def haar_columns(dim: int, count: int, stream: np.random.Generator) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ SEARCH_HISTOGRAMS = 3 + number_search.REFINEMENTS
 """The most histograms of a column's search, that of rounding not counted: scale, buckets, numbers, and finer cells."""
 VALUE_HISTOGRAMS = 2
 """The most of a column with declared bounds: buckets and numbers."""
-_NUMBERS_A_COLUMN = 8
+_NUMBERS_A_COLUMN = 3
 
 Declared = dict[int, DenseHistogram]
 """Histograms of declared columns, by their places."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from microtome.errors import MicrotomeError
 from microtome.private.domain import Answer, Domain, Question
@@ -37,7 +37,7 @@ def full_buckets(counts: Floats, scale: float) -> NDArray[np.bool_] | None:
     Numbers that nobody shares fall into buckets by chance, which with many records differ by more than the noise.
     """
     above, spread = counts - counts.mean(), math.hypot(scale, math.sqrt(max(float(counts.mean()), 0.0)))
-    heavy = float(norm.isf(_IN_VAIN / len(counts)))
+    heavy = -float(scipy.special.ndtri(_IN_VAIN / len(counts)))
     return above > _CANDIDATE * spread if (above > heavy * spread).any() else None
 
 

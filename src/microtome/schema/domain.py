@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from microtome.schema.cells import NumberCells
 from microtome.schema.column import Column
@@ -82,7 +82,7 @@ def evidence(counts: Floats, noise_scale: float, mistake: float = _MISTAKE) -> t
     part counts that stands out most: its ends may be empty.
     """
     lengths = [1 << power for power in range(max(len(counts), 1).bit_length()) if 1 << power <= len(counts)]
-    wanted = noise_scale * -ndtri(mistake / max(sum(len(counts) - length + 1 for length in lengths), 1))
+    wanted = noise_scale * -scipy.special.ndtri(mistake / max(sum(len(counts) - length + 1 for length in lengths), 1))
     sums = np.concatenate([[0.0], np.cumsum(counts)])
     found: list[tuple[int, int]] = []
     soonest = np.full(len(counts) + 1, np.iinfo(np.int64).max)  # where evidence that begins here or later first ends

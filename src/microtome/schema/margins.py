@@ -14,8 +14,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from microtome.schema.cells import NumberCells
 from microtome.schema.domain import evidence
@@ -116,7 +116,7 @@ def _falling(tail: NDArray[np.float64], expected: NDArray[np.float64], noise_sca
     if not len(tail):
         return tail
     scaled = np.maximum(expected / max(expected.max(), np.finfo(float).tiny), _LEAST_EXPECTED)
-    blocks = isotonic_regression(tail / scaled, weights=scaled**2, increasing=False).blocks
+    blocks = scipy.optimize.isotonic_regression(tail / scaled, weights=scaled**2, increasing=False).blocks
     sums, lengths = np.add.reduceat(tail, blocks[:-1]), np.diff(blocks)
     clear = np.flatnonzero(sums > noise_scale * np.sqrt(lengths))
     sums[clear[-1] + 1 if len(clear) else 0 :] = 0.0

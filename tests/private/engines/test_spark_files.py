@@ -116,6 +116,20 @@ def test_every_row_group_is_dealt_once(rows_a_task: int, tmp_path: Path, monkeyp
     assert [part.to_pylist() for part in tally.parts()] == [part.to_pylist() for part in whole.parts()]
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("most_at_once", [3, 64])
+def test_many_tasks_are_merged_on_the_way_and_nothing_that_they_send_is_unpickled(
+    spark: Any, most_at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_files, "_ROWS_A_TASK", 1)
+    monkeypatch.setattr("microtome.private.engines.spark_messages._MOST_AT_ONCE", most_at_once)
+    monkeypatch.setattr("pyspark.serializers.CPickleSerializer.loads", lambda *_: pytest.fail("unpickled"))
+    folder = stored(people(900), tmp_path / "table")
+    publish(folder, people_schema(), tmp_path / "here.release", **AGGREGATES)
+    publish(spark.read.parquet(str(folder)), people_schema(), tmp_path / "spark.release", **AGGREGATES)
+    assert (tmp_path / "spark.release").read_bytes() == (tmp_path / "here.release").read_bytes()
+
+
 def test_no_rows_are_no_work() -> None:
     assert dealt([], 2) == []
 
@@ -278,7 +292,7 @@ def test_a_wrong_value_in_a_file_is_named_and_nothing_is_spent(spark: Any, tmp_p
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_task_that_is_left_out_is_missed(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_files, "collected", lambda *_: ({0}, NASTY.num_rows))
+    monkeypatch.setattr(spark_files, "gathered", lambda *_: ({0}, NASTY.num_rows))
     folder = stored(NASTY, tmp_path / "table")
     with pytest.raises(MicrotomeError, match="not counted every part once"):
         publish(spark.read.parquet(str(folder)), NASTY_SCHEMA, tmp_path / "no.release", **AGGREGATES)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -23,8 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from microtome.errors import MicrotomeError, TableError
-from microtome.private.engines.spark_jobs import Batches
-from microtome.private.engines.spark_messages import MESSAGE_IN_SPARK, collected, message, problem
+from microtome.private.engines.spark_messages import gathered, message, problem
 from microtome.private.memory import keep_freed_memory
 from microtome.private.parquet import open_parquet
 from microtome.private.passes import TableTally, Told
@@ -59,7 +58,7 @@ _OLD_CALENDAR = b"org.apache.spark.legacyDateTime"
 _WRITER = b"org.apache.spark.version"
 _END = struct.Struct("<I4s")
 _MAGIC = b"PAR1"
-_ROWS_A_TASK = 1 << 21
+_ROWS_A_TASK = 1 << 22
 _FILES_AT_ONCE = 8
 
 
@@ -138,9 +137,8 @@ class PlainFiles:
     def fill(self, tally: TableTally, schema: Schema, block_rows: int, told: Told) -> int:
         """Count all rows; gives their number."""
         tasks = dealt(self.parts, int(self.session.sparkContext.defaultParallelism))
-        numbers = self.session.range(0, len(tasks), 1, max(len(tasks), 1))
-        sent = numbers.mapInArrow(_counter(tasks, tally, schema, block_rows), MESSAGE_IN_SPARK)
-        seen, rows = collected(sent, len(tasks), tally, told)
+        counter = _counter(tasks, tally, schema, block_rows)
+        seen, rows = gathered(self.session.sparkContext, len(tasks), counter, tally, told)
         if seen != set(range(len(tasks))):
             raise MicrotomeError("Spark has not counted every part once; nothing is released, start again")
         return rows
@@ -262,13 +260,11 @@ def _count(part: ParquetPart, tally: TableTally, schema: Schema, block_rows: int
 
 def _counter(
     tasks: Sequence[tuple[ParquetPart, ...]], tally: TableTally, schema: Schema, block_rows: int
-) -> Callable[[Batches], Iterator[Any]]:
-    def count(batches: Batches) -> Iterator[pa.RecordBatch]:
+) -> Callable[[int], pa.RecordBatch]:
+    def count(number: int) -> pa.RecordBatch:
         from microtome.private.engines.spark_files import counted_parts
 
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield counted_parts(number, tasks[number], tally, schema, block_rows)
+        return counted_parts(number, tasks[number], tally, schema, block_rows)
 
     return count
 

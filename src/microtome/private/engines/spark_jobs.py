@@ -71,9 +71,9 @@ def run(action: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def watched(frame: Any, told: Told) -> Iterator[None]:
+def watched(context: Any, told: Told) -> Iterator[None]:
     """Tell how many tasks of the jobs that are started here are done."""
-    context, group, done = frame.sparkSession.sparkContext, f"microtome-{uuid.uuid4()}", Event()
+    group, done = f"microtome-{uuid.uuid4()}", Event()
     before = [context.getLocalProperty(name) for name in _GROUP]
     for name, value in zip(_GROUP, (group, "microtome release"), strict=True):
         context.setLocalProperty(name, value)

@@ -43,9 +43,65 @@ def collected(sent: Any, partitions: int, tally: TableTally, told: Told) -> tupl
     if partitions > _MOST_AT_ONCE:
         groups = math.isqrt(partitions)
         sent = sent.repartition(groups, "partitions").mapInArrow(_group_merger(tally), MESSAGE_IN_SPARK)
-    with watched(sent, told), records_at_once(sent):
+    with watched(sent.sparkSession.sparkContext, told), records_at_once(sent):
         messages = run(sent.collect)
     return merged(tally, (row.asDict() for row in messages))
+
+
+def gathered(
+    context: Any, tasks: int, work: Callable[[int], pa.RecordBatch], tally: TableTally, told: Told
+) -> tuple[set[int], int]:
+    """The same of numbered tasks that read for themselves what they count: for these Spark need not plan a query."""
+    sent = context.parallelize(range(tasks), max(tasks, 1)).map(_numbered(work))
+    if tasks > _MOST_AT_ONCE:
+        sent = sent.partitionBy(math.isqrt(tasks)).mapPartitions(_numbered_merger(tally))
+    sent = sent.values()
+    sent._jrdd_deserializer = _serializer()
+    with watched(context, told):
+        messages = run(sent.collect)
+    return merged(tally, (row for one in messages for row in of_bytes(one).to_pylist()))
+
+
+def _serializer() -> Any:
+    """What passes bytes on as they are, so that nothing is unpickled here that tasks have sent."""
+    from pyspark.serializers import NoOpSerializer
+
+    return NoOpSerializer()
+
+
+def _numbered(work: Callable[[int], pa.RecordBatch]) -> Callable[[int], tuple[int, bytes]]:
+    """What a task does: its work, with its number."""
+
+    def numbered(number: int) -> tuple[int, bytes]:
+        from microtome.private.engines.spark_messages import as_bytes
+
+        return number, as_bytes(work(number))
+
+    return numbered
+
+
+def _numbered_merger(tally: TableTally) -> Callable[[Iterator[tuple[int, bytes]]], Iterator[tuple[int, bytes]]]:
+    """What a task of the second stage does: merges the messages that it gets into one."""
+
+    def merge(sent: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+        from microtome.private.engines.spark_messages import as_bytes, merged_group, of_bytes
+
+        yield 0, as_bytes(merged_group((of_bytes(one) for _, one in sent), tally))
+
+    return merge
+
+
+def as_bytes(batch: pa.RecordBatch) -> bytes:
+    """A message as bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def of_bytes(sent: bytes) -> pa.RecordBatch:
+    """The message that came as bytes."""
+    return pa.ipc.open_stream(sent).read_next_batch()
 
 
 def _group_merger(tally: TableTally) -> Callable[[Batches], Iterator[Any]]:

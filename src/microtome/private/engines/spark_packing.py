@@ -79,7 +79,7 @@ class PackedRows:
 
 def packed_now(packed: Any, told: Told) -> int:
     """Have all rows packed, by a job of its own; gives the number of records, and refuses rows that cannot be."""
-    with watched(packed, told), records_at_once(packed, PACK_ROWS):
+    with watched(packed.sparkSession.sparkContext, told), records_at_once(packed, PACK_ROWS):
         found = run(lambda: packed.selectExpr("sum(records)", "min(problem)").collect())[0]
     if found[1] is not None:
         raise TableError(found[1])

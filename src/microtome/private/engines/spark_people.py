@@ -138,7 +138,7 @@ def gathered_people(frame: Any, schema: Schema, view: View, key: bytes, told: To
         task = PeopleTask(schema=schema, view=view, num_parts=parts, half=half, driver=(host, port))
         kept = _job(frame, task).persist()
         try:
-            with watched(frame, told), records_at_once(frame, PACK_ROWS):
+            with watched(frame.sparkSession.sparkContext, told), records_at_once(frame, PACK_ROWS):
                 found = run(lambda: kept.drop("rows").collect())
             people = checked([row.asDict() for row in found], parts, unit_of(schema).key)
             yield kept.select("siblings", "records", "rows", "problem"), people

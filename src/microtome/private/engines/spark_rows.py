@@ -138,7 +138,7 @@ class SparkRows:
         host = settings.get("spark.driver.host")
         with handed_out(secret, settings.get("spark.driver.bindAddress", host)) as (half, port):
             task, packed = row_task(rows, half, (host, port)), self.rows.packed(schema, told)
-            with watched(self.frame, told), records_at_once(self.frame):
+            with watched(self.frame.sparkSession.sparkContext, told), records_at_once(self.frame):
                 found = run(lambda: self._job(task, packed, rows.num_rows - num_records, folder).collect())
         return committed([row.asDict() for row in found], task.num_shards, rows.num_rows, folder)
 
