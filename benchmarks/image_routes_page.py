@@ -11,7 +11,7 @@ from results import FOLDER
 
 MEANINGS = {
     "aggregates": "what `microtome fit` does",
-    "aggregates, not moved": "the same, `movement: 0`",
+    "aggregates, as released": "the same, `movement: 0` and `grain: 0`",
     "aggregates, not refined": "the same, `steps: 0`",
     "frames": "`aligned: true`",
     "frames, not refined": "`aligned: true`, `steps: 0`",

@@ -28,7 +28,7 @@ PUBLISHED = {
     ("clothes", 0.2): {"DP-FETA": 0.734, "DP-Kernel": 0.708},
 }
 """Accuracies that DPImageBench prints, the best of its three classifiers; PrivImage is pretrained on public images."""
-TABLED = ("aggregates, not moved", "merf, 10,000 features")
+TABLED = ("aggregates, as released", "merf, 10,000 features")
 """Run at few ε only: in tables, not in the plot."""
 
 _TEXT = """
@@ -95,7 +95,7 @@ def _published(digits: list[dict[str, Any]]) -> list[str]:
 
 def _clothes(runs: list[dict[str, Any]]) -> list[str]:
     """Clothes by the protocol of the table of digits."""
-    methods = [method for method in ("real images", "aggregates", "aggregates, not moved") if _epsilons(runs, method)]
+    methods = [method for method in ("real images", "aggregates", "aggregates, as released") if _epsilons(runs, method)]
     epsilons = sorted({epsilon for method in methods for epsilon in _epsilons(runs, method)})
     if not methods:
         return []
