@@ -38,7 +38,7 @@ Classifiers are trained on 10,000 synthetic digits, as many of each class, and t
 δ = 1e-5, `blank-one` neighbours, class counts inside ε; images as 100 low-frequency components. ε = ∞ is ε = 1000,
 with noise too small to matter. Mean ± standard deviation (number of seeds; one without); seeds were not chosen. The
 recipe was chosen on parts of the training sets of digits and clothes. *Aggregates* are as `microtome fit` does them;
-*not moved* has `movement: 0`, and so have *records*, which were run before images were moved. *10 %*
+*as released* are not moved and have no grain, and so are *records*, which were run before there were these. *10 %*
 means a Poisson sample of a tenth of each class, as in the paper: for records with the amplification that it earns, for
 sums (aggregates, MERF) taken as the data set. *Algorithm 1* is the paper's method,
 *SliceWass* the sliced Wasserstein loss on such rows: a network for each class, from random weights, 1,000 steps in

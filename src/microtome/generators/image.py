@@ -154,7 +154,7 @@ class ImageGenerator(nn.Module):
         self, images: Float[Tensor, "b c h w"], latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]
     ) -> Float[Tensor, "b c h w"]:
         """Images moved and with grain."""
-        moves, strength, pixels = latent[:, self.code_dim :].split([MOVES, 1, math.prod(self.shape)], dim=1)
+        moves, strength, pixels = torch.split(latent[:, self.code_dim :], [MOVES, 1, math.prod(self.shape)], dim=1)
         reach, grain = self.settings.movement * self.reach[classes], self.settings.grain * self.grain
         if reach.any():
             images = moved(images, reach * uniform(moves))
