@@ -11,6 +11,7 @@ from comparison_page import table
 from results import FOLDER
 
 PLOT = Path(__file__).resolve().parents[1] / "docs" / "mnist.svg"
+DIGITS = PLOT.with_name("digits.png")
 INFINITE = 1000.0
 CLASSIFIERS = {"cnn": "small convolutional network", "logistic": "logistic regression"}
 LINES = {
@@ -71,6 +72,8 @@ def section() -> list[str]:
         parts += [f"Accuracy of a {title}:", _table(runs, name)]
     if seconds := _synthesis(runs, "aggregates"):
         parts.append(f"Release, fit and sampling of aggregates took {mean(seconds):.0f} s of processor time a run.")
+    if DIGITS.exists():
+        parts += ["Two digits of each class by method, the first that were drawn, at ε = 5:", "![digits](digits.png)"]
     return [*parts, *_published(runs)]
 
 
