@@ -150,7 +150,7 @@ def _arguments() -> argparse.Namespace:
 _USUAL, _STILL = ImageFitSettings(), ImageFitSettings(steps=0)
 ROUTES: dict[str, Callable[[ImageSet, Images, float, int], dict[str, Any]]] = {
     "aggregates": partial(released, schema=_schema(False), settings=_USUAL),
-    "aggregates, not moved": partial(released, schema=_schema(False), settings=NOT_MOVED),
+    "aggregates, as released": partial(released, schema=_schema(False), settings=NOT_MOVED),
     "aggregates, not refined": partial(released, schema=_schema(False), settings=_STILL),
     "frames": partial(released, schema=_schema(True), settings=_USUAL),
     "frames, not refined": partial(released, schema=_schema(True), settings=_STILL),

@@ -11,7 +11,7 @@ from results import FOLDER
 
 MEANINGS = {
     "aggregates": "what `microtome fit` does",
-    "aggregates, not moved": "the same, `movement: 0`",
+    "aggregates, as released": "the same, `movement: 0` and `grain: 0`",
     "aggregates, not refined": "the same, `steps: 0`",
     "frames": "`aligned: true`",
     "frames, not refined": "`aligned: true`, `steps: 0`",
@@ -38,9 +38,10 @@ not listed.
 
 *Edges* were a part of the library for two days: how much light changes, by place and direction, measured beside
 components, with generators that drew images twice as wide and moved them a little. A Gaussian of edges tells digits
-apart better than a network that learns from synthetic images does, but images that are drawn by them teach no better
-than images that are only moved, and clothes they teach worse. So images are moved, and edges are gone; their rows are
-of the commits that the runs name.
+apart better than a network that learns from synthetic images does. But in trials on such parts of the training sets,
+which were no runs of this script and are not in the table, images that were drawn by them taught no better than images
+that were only moved, and clothes they taught worse. So images are moved, and edges are gone; rows of edges are of the
+commit that their runs name.
 """
 
 

@@ -18,15 +18,17 @@ _LOSSES = """
 
 Released slices alone, as many numbers as a row has, leave dependence open. A full orthogonal release is the rows under
 isotropic noise, so any slice may be drawn of it afterwards, for nothing: the kernel loss looks at {num} random slices
-of {dim} dimensions, {step} a step, MMD at as many planes, Wasserstein at as many lines. Losses of a seed and an ε see
-one release of records of seven columns of Employment (14 states), {rows:,} rows, δ = 1e-5; MMD, which is slow, has
-releases of its own. Fits take up to {steps} steps of {batch} synthetic rows, MMD {short}, and stop when the held-out
-score has not fallen for 200. *moments + kernel* has the kernel loss with weight {weight:g}; *moments, then kernel*
-starts the kernel loss where moments have ended. Pair error (0 is perfect, 1 is independent columns) and AUC of a
-logistic regression on real test rows: means over up to {seeds} seeds, a figure without ± being one run. The best of a
-column is in bold; an AUC in brackets is beside a pair error of about 1, so that little but margins was learnt.
+of {dim} dimensions, {step} a step, Wasserstein at as many lines. Losses of a seed and an ε see one release of records
+of seven columns of Employment (14 states), {rows:,} rows, δ = 1e-5. Fits take up to {steps} steps of {batch} synthetic
+rows and stop when the held-out score has not fallen for 200. {mmd}
+*moments + kernel* has the kernel loss with weight {weight:g}; *moments, then kernel* starts the kernel loss where
+moments have ended. Pair error (0 is perfect, 1 is independent columns) and AUC of a logistic regression on real test
+rows: means over up to {seeds} seeds, a figure without ± being one run. The best of a column is in bold; an AUC in
+brackets is beside a pair error of about 1, so that little but margins was learnt.
 """
 
+_MMD = "MMD, which is slow, takes {short} steps, looks at planes, and has releases of its own."
+_NO_MMD = "MMD was **not run**."
 _CHOICES = """
 How the kernel loss was set: held-out score (1 is independent columns, lower is better), which sees the release alone,
 and pair error, which sees real rows and chose nothing; seed 0. Fits of {short} steps where nothing else is said, slices
@@ -56,6 +58,7 @@ def section(every: list[dict[str, Any]]) -> list[str]:
     mix, epsilons = CHOSEN, sorted({run["key"]["epsilon"] for run in runs})
     size = {"num": mix.num_slices, "step": mix.slices_per_step, "dim": mix.slice_dim, "rows": runs[0]["rows"]}
     size |= {"steps": LONG.steps, "short": FIT.steps, "batch": FIT.batch_size, "weight": LOSSES[BOTH].loss.kernel}
+    size["mmd"] = _MMD.format(short=FIT.steps) if any(run["key"]["name"] == "mmd" for run in runs) else _NO_MMD
     size["seeds"] = len({run["key"]["seed"] for run in runs})
     parts = [_LOSSES.format(**size)]
     if len(epsilons) > 1:

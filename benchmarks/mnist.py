@@ -48,10 +48,10 @@ PICTURED = ("real images", "aggregates", "records", "merf, 10 %", "SliceWass, 10
 SHOWN = 2
 """Images of each class in the picture."""
 
-STILL = ImageFitSettings(network=ImageNetworkSettings(movement=0.0))
+STILL = ImageFitSettings(network=ImageNetworkSettings(movement=0.0, grain=0.0))
 METHODS: dict[str, dict[str, Any]] = {
     "aggregates": {"kind": "aggregates", "settings": ImageFitSettings(), "rate": None},
-    "aggregates, not moved": {"kind": "aggregates", "settings": STILL, "rate": None},
+    "aggregates, as released": {"kind": "aggregates", "settings": STILL, "rate": None},
     "60,000 images": {
         "kind": "aggregates",
         "settings": ImageFitSettings(),

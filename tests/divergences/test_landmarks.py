@@ -1,3 +1,4 @@
+import math
 from itertools import pairwise
 
 import pytest
@@ -5,6 +6,7 @@ import torch
 
 from microtome.divergences import landmarks as landmarks_module
 from microtome.divergences import summarise
+from microtome.divergences.landmarks import Landmarks
 from microtome.errors import ParameterError
 
 
@@ -98,3 +100,14 @@ def test_a_slice_without_spread_is_named(seeded):
     rows[:, 1] = 0.5
     with pytest.raises(ParameterError, match="slice 1"):
         summarise(rows, 8, generator=seeded(0)).median_distances()
+
+
+@pytest.mark.parametrize("value", [0.0, math.nan, math.inf])
+def test_points_without_a_distance_are_refused_in_words(value: float) -> None:
+    """Also where what projects them has diverged in training."""
+    points = torch.full((1, 4, 2), value, dtype=torch.float64)
+    cells = Landmarks(
+        points=points, weights=torch.full((1, 4), 0.25), spreads=torch.zeros(1, 4, dtype=torch.float64), num_rows=4
+    )
+    with pytest.raises(ParameterError, match="slice 0 has a median distance of"):
+        cells.median_distances()

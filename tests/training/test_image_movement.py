@@ -83,12 +83,13 @@ def test_images_are_moved_unless_the_settings_say_no(tmp_path: Path) -> None:
     release = released(tmp_path / "r", 0.08)
     pictures = []
     for movement in (1.0, 0.0):
-        network = ImageNetworkSettings(movement=movement)
+        network = ImageNetworkSettings(movement=movement, grain=0.0)
         settings = ImageFitSettings(network=network, steps=2, batch_size=16)
         generator = Trainer(release, settings, seed=0).fit().generator
         assert isinstance(generator, ImageGenerator)
         latent = torch.zeros(400, generator.latent_dim)
-        latent[:, generator.code_dim :] = torch.randn(400, MOVES, generator=torch.Generator().manual_seed(1))
+        moves = slice(generator.code_dim, generator.code_dim + MOVES)
+        latent[:, moves] = torch.randn(400, MOVES, generator=torch.Generator().manual_seed(1))
         with torch.no_grad():
             pictures.append(generator(latent, torch.ones(400, dtype=torch.int64)))
             encoded = generator.encoded(latent, torch.ones(400, dtype=torch.int64))

@@ -60,9 +60,12 @@ class Landmarks:
             pairs = torch.cat([weights[i] * weights[j], 0.5 * weights * (weights - 1.0 / self.num_rows).clamp_min(0.0)])
             medians.append(_weighted_median(distances, pairs))
         result = torch.stack(medians)
-        if not bool((result > 0).all()):
+        usable = (result > 0) & torch.isfinite(result)
+        if not bool(usable.all()):
+            place = int((~usable).nonzero()[0])
             raise ParameterError(
-                f"slice {int((result <= 0).nonzero()[0])} has a median distance of 0: its points do not vary"
+                f"slice {place} has a median distance of {float(result[place]):g}: its points do not vary, or are not "
+                "finite because what they are computed by has diverged"
             )
         return result
 

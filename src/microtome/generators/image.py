@@ -1,12 +1,14 @@
 """A convolutional generator of images, conditional on the class, that starts where the moments put it.
 
-    z → z + bend(z) → mean_c + factor_c·z → inverse cosine transform → p → p + convolutions(p) → cut to [0, 1] → moved
+    z → z + bend(z) → mean_c + factor_c·z → inverse cosine transform → p → p + convolutions(p) → cut to [0, 1]
+      → moved → with grain → cut to [0, 1]
 
 ``bend`` and the convolutions begin at zero, so that before any training the generator draws exactly from a Gaussian
 of the class's mean and covariance, and training has only to repair what that leaves wrong. The convolutions are shared
 by all classes, which tell them apart by a bias, or there is a stack for each class. In the end images are moved a
-little, as far as those of their class do move (``microtome.training.image_movement``). Of aligned images five of the
-numbers are a pose instead, and what is drawn is put where it says.
+little, as far as those of their class do move (``microtome.training.image_movement``), and get as much grain as
+components leave out (``microtome.training.image_grain``). Of aligned images five of the numbers are a pose instead, and
+what is drawn is put where it says.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ class ImageNetworkSettings:
         per_class: A stack of convolutions for each class, rather than one for all.
         movement: How far images are moved, turned, slanted and stretched in the end: 1 for as far as the release says
             that those of their class do, and at most a twentieth of a side, 9° and a tenth. 0 for not at all.
+        grain: How much noise images get in the end: 1 for as much on average as there is in components that are not
+            released, as far as those that are tell, some images getting none and some twice as much. 0 for none.
     """
 
     width: int = 12
@@ -43,12 +47,14 @@ class ImageNetworkSettings:
     hidden: int = 64
     per_class: bool = False
     movement: float = 1.0
+    grain: float = 1.0
 
     def __post_init__(self) -> None:
         for name, least in (("width", 1), ("layers", 0), ("hidden", 1)):
             require_whole(name, getattr(self, name), least)
-        usable = math.isfinite(self.movement) and self.movement >= 0.0
-        require(usable, "movement", self.movement, "a number, at least 0")
+        for name in ("movement", "grain"):
+            value = getattr(self, name)
+            require(math.isfinite(value) and value >= 0.0, name, value, "a number, at least 0")
 
 
 class ImageGenerator(nn.Module):
@@ -67,6 +73,7 @@ class ImageGenerator(nn.Module):
     offset: Tensor
     pose_weights: Tensor
     reach: Tensor
+    grain: Tensor
 
     def __init__(
         self,
@@ -81,11 +88,12 @@ class ImageGenerator(nn.Module):
         self.settings, self.shape, self.num_classes = settings, shape, num_classes
         channels = shape[2]
         self.code_dim = dim = len(plane) * channels + len(pose_weights)
-        self.latent_dim = dim + (0 if len(pose_weights) else MOVES)
+        self.latent_dim = dim + (0 if len(pose_weights) else MOVES + 1 + math.prod(shape))
         self.register_buffer("plane", plane)
         self.register_buffer("offset", offset)
         self.register_buffer("pose_weights", pose_weights, persistent=False)
         self.register_buffer("reach", torch.zeros(num_classes, MOVES))
+        self.register_buffer("grain", torch.zeros(()))
         self.means = nn.Parameter(torch.zeros(num_classes, dim))
         self.factors = nn.Parameter(torch.zeros(num_classes, dim, dim))
         self.bend = nn.Sequential(nn.Linear(dim, settings.hidden), nn.SiLU(), nn.Linear(settings.hidden, dim))
@@ -108,14 +116,15 @@ class ImageGenerator(nn.Module):
         self.factors.copy_(factors)
 
     @torch.no_grad()
-    def move_by(self, reach: Float[Tensor, "v 6"]) -> None:
-        """Move the images of each class so far in each way, times ``movement``."""
+    def finish_with(self, reach: Float[Tensor, "v 6"], grain: float) -> None:
+        """Move the images of each class so far in each way; give them noise of this standard deviation on average."""
         self.reach.copy_(reach)
+        self.grain.fill_(grain)
 
     def forward(self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b c h w"]:
         """Images in units of the range, 0 to 1."""
         images, poses = self._drawn(latent, classes)
-        return placed(images, poses) if poses.shape[1] else self._moved(images, latent, classes)
+        return placed(images, poses) if poses.shape[1] else self._finished(images, latent, classes)
 
     def encoded(self, latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b d"]:
         """The images as they are released: components of what their frames show, and poses."""
@@ -141,11 +150,17 @@ class ImageGenerator(nn.Module):
         still = torch.as_tensor(STILL, dtype=poses.dtype)[: poses.shape[1]]
         return (images + self._convolved(images, classes)).clamp(0.0, 1.0), poses + still
 
-    def _moved(
+    def _finished(
         self, images: Float[Tensor, "b c h w"], latent: Float[Tensor, "b z"], classes: Int[Tensor, " b"]
     ) -> Float[Tensor, "b c h w"]:
-        reach = self.settings.movement * self.reach[classes]
-        return moved(images, reach * uniform(latent[:, self.code_dim :])) if reach.any() else images
+        """Images moved and with grain."""
+        moves, strength, pixels = torch.split(latent[:, self.code_dim :], [MOVES, 1, math.prod(self.shape)], dim=1)
+        reach, grain = self.settings.movement * self.reach[classes], self.settings.grain * self.grain
+        if reach.any():
+            images = moved(images, reach * uniform(moves))
+        if grain:
+            images = images + ((1.0 + uniform(strength)) * grain * pixels).view_as(images)
+        return images.clamp(0.0, 1.0)
 
     def _convolved(self, images: Float[Tensor, "b c h w"], classes: Int[Tensor, " b"]) -> Float[Tensor, "b c h w"]:
         if not self.settings.per_class:

@@ -24,6 +24,6 @@ def moved(images: Float[Tensor, "b c h w"], amounts: Float[Tensor, "b 6"]) -> Fl
     return nn.functional.grid_sample(images, places, padding_mode="border", align_corners=False)
 
 
-def uniform(numbers: Float[Tensor, "b 6"]) -> Float[Tensor, "b 6"]:
+def uniform(numbers: Float[Tensor, "b n"]) -> Float[Tensor, "b n"]:
     """Standard normal numbers as uniform ones between −1 and 1."""
     return torch.erf(numbers / math.sqrt(2.0))

@@ -15,6 +15,7 @@ from torch import Tensor
 from microtome.generators.image import ImageGenerator
 from microtome.published import ImageRelease
 from microtome.training.generator_objective import GeneratorObjective, Pace
+from microtome.training.image_grain import grain_of
 from microtome.training.image_losses import image_loss
 from microtome.training.image_moments import ClassMoments, class_moments
 from microtome.training.image_movement import reach_of
@@ -37,7 +38,7 @@ class ImageObjective(GeneratorObjective):
         moments = class_moments(release) if needs_moments else None
         self.generator = build_image_generator(release, settings, moments, seed)
         if moments is not None:
-            self.generator.move_by(_single(reach_of(release, moments)))
+            self.generator.finish_with(_single(reach_of(release, moments)), grain_of(release, moments))
         pace = Pace(steps=settings.steps, learning_rate=settings.learning_rate, check_every=settings.check_every)
         super().__init__(self.generator, pace, torch.Generator().manual_seed(seed))
         self._batch_size, self._radius = settings.batch_size, release.radius

@@ -99,8 +99,7 @@ class LossMix:
         """
         usual = SliceChoice.RANDOM if release.is_isotropic else SliceChoice.RELEASED
         choice = self.slices or usual
-        dim = 1 if self.wasserstein else 3 if choice is SliceChoice.RANDOM else 2
-        dim = self.slice_dim or min(dim, release.codebook.dim)
+        dim = self.slice_dim or (1 if self.wasserstein else min(choice.usual_dim, release.codebook.dim))
         return chosen_slices(release, choice, first, self.num_slices, dim, generator)
 
 

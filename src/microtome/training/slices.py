@@ -29,6 +29,15 @@ class SliceChoice(StrEnum):
     COLUMNS = "columns"
     PAIRS = "pairs"
 
+    @property
+    def usual_dim(self) -> int:
+        """The dimension of slices where nothing else is said."""
+        match self:
+            case SliceChoice.RANDOM:
+                return 3
+            case SliceChoice.RELEASED | SliceChoice.COLUMNS | SliceChoice.PAIRS:
+                return 2
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SlicedRows:
