@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 
 from microtome.errors import ModelError
 from microtome.generators import ColumnwiseGenerator, Generator, MixtureGenerator
-from microtome.schema import Codebook, ColumnCode, NumberCode
+from microtome.schema import Codebook, ColumnCode
 from microtome.synthesis.balancing import BalancedDraws
 from microtome.synthesis.conditions import Condition
 from microtome.synthesis.pool import Pool, Units, units_of
-from microtome.synthesis.within_bins import WithinBins
+from microtome.synthesis.within_bins import WithinBins, columns_with_bins
 
 Floats = NDArray[np.float64]
 PIECE_ROWS = 16_384
@@ -107,8 +107,7 @@ class SyntheticRows:
     def _within_bins(self) -> WithinBins:
         """What rows of the model say of numbers inside of bins; the same whatever rows are drawn after them."""
         rng, random = np.random.default_rng(_PILOT_SEED), torch.Generator().manual_seed(_PILOT_SEED)
-        numbers = [place for place, code in enumerate(self.codes) if isinstance(code, NumberCode)]
-        draws = BalancedDraws(self._units, PIECE_ROWS, columns=numbers)
+        draws = BalancedDraws(self._units, PIECE_ROWS, columns=columns_with_bins(self.codes))
         return WithinBins(self.codes, self._levels(self._units_drawn(draws, PIECE_ROWS, rng, random)), rng)
 
     @cached_property

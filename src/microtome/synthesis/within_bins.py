@@ -96,8 +96,7 @@ class WithinBins:
     """
 
     def __init__(self, codes: Sequence[ColumnCode], levels: Sequence[Ints], rng: np.random.Generator) -> None:
-        found = {place: _Bins.of(code) for place, code in enumerate(codes) if isinstance(code, NumberCode)}
-        self._bins = {place: bins for place, bins in found.items() if bins is not None}
+        self._bins = _bins_of(codes)
         self._pull, self._factor = np.zeros((0, 0)), np.zeros((0, 0))
         if len(self._bins) > 1:
             wanted = _correlations(self._scores(levels))
@@ -156,6 +155,16 @@ class WithinBins:
         together = weights.T @ weights
         noise = ((weights * left).T @ (weights * left)) / np.maximum(together, np.finfo(float).tiny)
         self._factor = _root(noise)
+
+
+def columns_with_bins(codes: Sequence[ColumnCode]) -> list[int]:
+    """The columns that have numbers inside of bins."""
+    return list(_bins_of(codes))
+
+
+def _bins_of(codes: Sequence[ColumnCode]) -> dict[int, _Bins]:
+    found = {place: _Bins.of(code) for place, code in enumerate(codes) if isinstance(code, NumberCode)}
+    return {place: bins for place, bins in found.items() if bins is not None}
 
 
 def _correlations(scores: Floats) -> Floats:
