@@ -165,7 +165,7 @@ bench-mnist: $(STAMP)
 # The same for Fashion-MNIST, once benchmarks/clothes.py has unpacked it.
 bench-clothes: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mnist.py --images clothes --epsilons 0.2 1 \
-	  --methods "60,000 images" aggregates "aggregates, as released" "real images"
+	  --methods "60,000 images" "60,000 images, with grain" "moved, with grain" aggregates "real images"
 
 bench-adaptation: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/adaptation.py
