@@ -54,8 +54,6 @@ def test_every_setting_of_the_suite_passes(setting: AuditSetting) -> None:
         (replace(RECORDS, directions=DirectionKind.GAUSSIAN), 2500),
         (replace(AGGREGATES, epsilon=1.0), 6000),
         (replace(AGGREGATES, pivot="none"), 2000),
-        (replace(AGGREGATES, pivot="none", linked=True, rows=2), 2000),
-        (replace(AGGREGATES, pivot="none", rows=3), 2000),
         (IMAGE_RECORDS, 1500),
         (IMAGE_AGGREGATES, 1500),
     ],

@@ -145,7 +145,7 @@ def _cut_categories(code: ColumnCode, cells: CategoryCells, values: list[Any]) -
             allowed[cells.categories.index(one)] = 1.0
         else:
             more = ", …" if len(cells.categories) > _SHOWN else ""
-            shown = ", ".join(map(repr, cells.categories[:_SHOWN])) + more
+            shown = ", ".join(map(repr, cells.categories[:_SHOWN])) + more or "none, as none was learnt"
             raise ModelError(f"column {code.column.name!r} has no category {one!r}; it has {shown}")
     return replace(code, margins=code.margins * allowed)
 
