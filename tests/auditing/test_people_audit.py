@@ -1,5 +1,6 @@
 """Audits whose neighbours are whole people: all rows of a target come and go together."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -69,3 +70,25 @@ def test_linked_tables_are_audited_with_the_door_open() -> None:
         AuditSetting(kind=AuditKind.RECORDS, linked=True)
     with pytest.raises(ParameterError, match="tables of their own"):
         AuditSetting(kind=AuditKind.AGGREGATES, linked=True, pivot="group")
+
+
+def test_steps_that_were_not_counted_tell_nothing(tmp_path: Path) -> None:
+    """Which columns have several levels differs from release to release, and what there is to attack must not."""
+    setting = linked(Neighbours.BLANK_ONE)
+    data = setting.data()
+    assert isinstance(data, LinkedAuditData)
+    coins = np.arange(len(data.targets)) % 2 == 0
+    observation = observe_release(data, setting.privacy(data.most_records), coins, tmp_path / "a.release")
+    assert isinstance(observation, LinkedObservation)
+    names = [piece.name for piece in linked_evidence(observation)]
+    views = []
+    for one in observation.release.mechanism.views:
+        noise, own = np.array(one.tables.pair_noise), len(observation.release.views[one.view].view.schema.columns)
+        noise[own:] = noise[:, own:] = 0.0
+        views.append(replace(one, tables=replace(one.tables, pair_noise=tuple(map(tuple, noise.tolist())))))
+    observation.release.mechanism = replace(observation.release.mechanism, views=tuple(views))
+    found = list(linked_evidence(observation))
+    assert [piece.name for piece in found] == names
+    steps = [piece for piece in found if "steps" in piece.name]
+    assert steps
+    assert [piece.name for piece in steps if piece.log_ratio().any()] == []

@@ -41,6 +41,7 @@ def test_the_document_survives_yaml(tmp_path: Path) -> None:
         ({"components": 65}, "from 1 to the 64"),
         ({"aligned": "yes"}, "true or false"),
         ({"colour": 1}, "unknown key 'colour'"),
+        ({"edges": True}, "measured no more"),
         ({"microtome-image-schema": 2}, "version 2"),
     ],
 )
@@ -85,3 +86,9 @@ def test_no_image_in_range_is_longer_than_the_largest_and_all_come_back(seed: in
     rows = code.encode(pixels)
     assert np.linalg.norm(rows, axis=1).max() <= code.largest + 1e-5
     np.testing.assert_allclose(code.decode(rows), (pixels + 1) / 4, atol=1e-5)
+
+
+def test_schemas_that_say_there_are_no_edges_are_read() -> None:
+    """Files were written with that key for a while; it meant what is always so now."""
+    schema = ImageSchema(height=8, width=8, classes=(0, 1))
+    assert ImageSchema.from_dict(schema.to_dict() | {"edges": False}) == schema

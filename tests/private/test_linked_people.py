@@ -272,17 +272,19 @@ def test_the_budget_of_all_views_together_is_that_of_one_release() -> None:
     assert sum(one.mu**2 for one in budgets.values()) < BUDGET.mu**2
 
 
-def test_tables_of_all_views_spend_what_one_table_would() -> None:
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("total", [1.0, 20.0, 50.0, 100.0, 400.0, 1e4, 1e7])
+def test_tables_of_all_views_spend_what_one_table_would(total: float, epsilon: float) -> None:
     """However weights share it out: Σ 1/σ² over all tables is that of a single one with all of the budget."""
     rng = np.random.default_rng(6)
-    settings = PrivacySettings(epsilon=3.0, focus="none", triples=0)
+    settings = PrivacySettings(epsilon=epsilon, focus="none", triples=0)
     people = {number: random_person(rng, number % 4, number % 3) for number in range(200)}
     with gathered(tables_of(people)) as held:
         source = LinkedSource(people=held, schema=SCHEMA, count_is_public=True)
         budget = plan_tables(settings, SCHEMA["people"].schema, ())
         profiles = {
             name: Profile(
-                codebook=replace(codes, codes=codes.codes[: len(VIEWS[name].view.own_schema.columns)]), total=200.0
+                codebook=replace(codes, codes=codes.codes[: len(VIEWS[name].view.own_schema.columns)]), total=total
             )
             for name, codes in CODES.items()
         }

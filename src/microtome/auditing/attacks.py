@@ -61,10 +61,10 @@ class Attacker:
         ratio = sum((piece.log_ratio() for piece in evidence), np.zeros(len(observation.coins)))
         scores: Scores = {_LIKELIHOOD: ratio}
         own = [piece for piece in evidence if not piece.is_shared]
-        if len(own) < len(evidence):  # noise that all targets share makes all of a release's verdicts err together
-            scores[f"{_LIKELIHOOD}, what targets do not share"] = sum(
-                (piece.log_ratio() for piece in own), np.zeros(len(observation.coins))
-            )
+        # Noise that all targets share makes all of a release's verdicts err together.
+        scores[f"{_LIKELIHOOD}, what targets do not share"] = sum(
+            (piece.log_ratio() for piece in own), np.zeros(len(observation.coins))
+        )
         scores |= {f"{_LIKELIHOOD}, {piece.name}": piece.log_ratio() for piece in evidence}
         if self._kind.is_of_rows and observation.owners is None:
             scores |= _unobserved(observation, ratio)

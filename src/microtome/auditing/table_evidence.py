@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -31,7 +32,10 @@ def linked_evidence(observation: LinkedObservation) -> Iterator[Evidence]:
 
 
 def step_evidence(observation: TableObservation, rows: int) -> Iterator[Evidence]:
-    """Steps from a row of a person to the next, all ``rows`` of whom are alike: from the last there is none."""
+    """Steps from a row of a person to the next, all ``rows`` of whom are alike: from the last there is none.
+
+    Where a column turned out to have a single level its steps were not counted, and tell nothing.
+    """
     data, release = observation.data, narrowed(observation.release, AggregatesRelease)
     codebook, view = release.codebook, release.view
     present, *sides = (
@@ -40,9 +44,7 @@ def step_evidence(observation: TableObservation, rows: int) -> Iterator[Evidence
     for place, name in enumerate(view.steps, start=len(view.schema.columns)):
         base = view.schema.names.index(name)
         here, following = codebook.blocks[base], codebook.blocks[place]
-        scale = release.mechanism.pair_noise[base][place]
-        if scale == 0.0:
-            continue
+        scale = release.mechanism.pair_noise[base][place] or math.inf
         tables = []
         for at in (present, *sides):
             levels = at[:, base] - here.start

@@ -148,7 +148,9 @@ class ImageSchema:
             raise SchemaError(f"not an image schema: the key {KEY!r} is missing")
         if document[KEY] != VERSION or isinstance(document[KEY], bool):
             raise SchemaError(f"image schema version {document[KEY]!r} is not known; this Microtome reads {VERSION}")
-        unknown = sorted(str(key) for key in set(document) - _KEYS)
+        if document.get("edges", False) is not False:
+            raise SchemaError("'edges' are measured no more; leave the key out, images are moved as far as they show")
+        unknown = sorted(str(key) for key in set(document) - _KEYS - {"edges"})
         if unknown:
             raise SchemaError(f"the schema has an unknown key {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
         missing = [name for name in ("height", "width", "range") if name not in document]

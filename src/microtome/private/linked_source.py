@@ -25,7 +25,7 @@ from microtome.private.profile_budget import ProfileBudget
 from microtome.private.randomness import Randomness
 from microtome.private.searching import Declared, start_search
 from microtome.private.table_source import ProfilePass, longest_row, require_confirmed
-from microtome.private.table_weights import weights_of_views
+from microtome.private.table_weights import weight_of_all, weights_of_views
 from microtome.private.weighting import DIGITS, WeightedBlock, Weighting
 from microtome.published import check_space
 from microtome.schema import LinkedSchema, Schema
@@ -34,7 +34,7 @@ from microtome.settings import MOST_TRIPLES, NO_FOCUS, NO_PIVOT, TARGET, Privacy
 
 _ROUNDED_DOWN, _ROUNDED_UP = 1.0 - 1e-12, 1.0 + 1e-12
 _LEAST = 1e-9
-"""Part of the budget of tables that a view has at least."""
+"""Part of the largest view's budget of tables that every view has at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,12 +156,14 @@ class LinkedSource:
                 strict=True,
             )
         )
-        shares = {name: float(np.triu(one, 1).sum()) for name, one in weights.items()}
-        whole = max(sum(shares.values()), 1.0)
+        shares = {name: weight_of_all(one) for name, one in weights.items()}
+        least = max(_LEAST * max(shares.values()), np.finfo(float).tiny)
+        shares = {name: max(share, least) for name, share in shares.items()}
+        whole = sum(shares.values())
         passes: dict[str, Pass] = {}
         for name, one in self.views.items():
             profile = replace(profiles[name], codebook=codebooks[name])
-            noise = budget.unit_noise * math.sqrt(whole / max(shares[name], _LEAST * whole)) * _ROUNDED_UP
+            noise = budget.unit_noise * math.sqrt(whole / shares[name]) * _ROUNDED_UP
             own = replace(budget, unit_noise=noise, events=())
             passes[name] = PairTablePass(
                 settings, one.view.schema, profile, own, spent, view=one.view, weights=weights[name]

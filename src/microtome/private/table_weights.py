@@ -24,8 +24,8 @@ _DEPENDENCE = 0.1
 _RARE = 2.0 / 3.0
 """How the weight of a table grows as rows get fewer: with noise σ, its K cells of n rows are wrong by about Kσ/n, and
 the sum of these errors at a given Σ 1/σ² is least where 1/σ² ∝ (K/n)^(2/3)."""
-_ROUNDS = 3
-"""Rounds in which weights follow from the noise that they make."""
+_HALVINGS = 60
+"""Steps to the weights that follow from the noise that they make."""
 _FEWEST = 1e-3
 """Share of people with a row below which a table counts as no rarer."""
 _TRIPLE_WEIGHT = 0.5
@@ -74,20 +74,33 @@ def weights_of_views(
         np.where(counted, np.sqrt(one) * share**-_RARE, 0.0)  # what has no cells has no weight either
         for counted, one, share in zip(measured, cells, shares, strict=True)
     ]
-    found = usual
     for weights, target in zip(usual, targets, strict=True):
         if target is not None:
             weights[target] *= _TARGET_WEIGHT
             weights[:, target] *= _TARGET_WEIGHT
-    for _ in range(_ROUNDS):
-        whole = max(sum(float(np.triu(one, 1).sum()) for one in found), 1.0)
+
+    def faded(whole: float) -> list[NDArray[np.float64]]:
+        """The weights if all together were so much: the less there is, the more every table shows."""
         shown = [
             _DEPENDENCE * (records_a_noise * share) ** 2 * share**-_RARE / (whole * np.maximum(one, 1.0))
             for one, share in zip(cells, shares, strict=True)
         ]
-        found = [weight * x**2 / (1.0 + x**2) for weight, x in zip(usual, shown, strict=True)]
+        return [weight * x**2 / (1.0 + x**2) for weight, x in zip(usual, shown, strict=True)]
+
+    found, (low, high) = usual, (0.0, sum(map(weight_of_all, usual)))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        if middle <= 0.0:
+            break
+        found = faded(middle)
+        low, high = (middle, high) if sum(map(weight_of_all, found)) > middle else (low, middle)
     largest = max(float(one.max(initial=0.0)) for one in found)
     return [_at_least(one, largest) for one in found]
+
+
+def weight_of_all(weights: NDArray[np.float64]) -> float:
+    """The weight of all tables of a view together."""
+    return float(np.triu(weights, 1).sum())
 
 
 def _there(codebook: Codebook) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -126,7 +126,7 @@ def _compared(table: LinkedTable, schema: LinkedSchema) -> dict[Same, Column]:
             (one, one.schema[other])
             for one in reversed(schema.ancestors(table.name))
             for other, to in one.references.items()
-            if to == public and one.schema[other].dtype == own.dtype
+            if to == public and _read_alike(one.schema[other], own)
         )
         nearest = next(others, None)
         if nearest is not None:
@@ -134,6 +134,10 @@ def _compared(table: LinkedTable, schema: LinkedSchema) -> dict[Same, Column]:
             same = Same(name=f"{name} as {one.name}: {other.name}", column=name, above=f"{one.name}: {other.name}")
             found[same] = Column(name=same.name, kind=Kind.BOOLEAN, missing=own.missing or other.missing)
     return found
+
+
+def _read_alike(one: Column, other: Column) -> bool:
+    return (one.dtype, one.storage_type) == (other.dtype, other.storage_type)
 
 
 def _inherited(above: LinkedView, rows: str) -> tuple[str, ...]:

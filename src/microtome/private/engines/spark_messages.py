@@ -52,7 +52,7 @@ def gathered(
     context: Any, tasks: int, work: Callable[[int], pa.RecordBatch], tally: TableTally, told: Told
 ) -> tuple[set[int], int]:
     """The same of numbered tasks that read for themselves what they count: for these Spark need not plan a query."""
-    sent = context.parallelize(range(tasks), max(tasks, 1)).map(_numbered(work))
+    sent = run(lambda: context.parallelize(range(tasks), max(tasks, 1))).map(_numbered(work))
     if tasks > _MOST_AT_ONCE:
         sent = sent.partitionBy(math.isqrt(tasks)).mapPartitions(_numbered_merger(tally))
     sent = sent.values()
